@@ -1,0 +1,195 @@
+"""JSON as JavaScript reads and writes it.
+
+Decoding never loses a record: what the strict decoder refuses (lone surrogates, bad UTF-8, 1e999) goes
+through a lenient one. Encoding and `stringify` follow `JSON.stringify`.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, TypeAlias, TypeGuard
+
+import msgspec
+
+Json: TypeAlias = Any
+"""Any JSON value; narrowed at the three validating edges (config, RPC, provider arguments)."""
+
+JsonObject: TypeAlias = dict[str, Any]
+"""A JSON object in insertion order."""
+
+
+class Undefined(Enum):
+    """JavaScript's `undefined`, which JSON cannot say."""
+
+    UNDEFINED = "undefined"
+
+
+UNDEFINED: Final = Undefined.UNDEFINED
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder()
+
+
+def decode(data: bytes | bytearray | memoryview) -> Json:
+    """Decode one JSON text; lone surrogates and bad bytes become U+FFFD.
+
+    Raises:
+        ValueError: If `data` is not JSON even leniently.
+    """
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return scrub(json.loads(bytes(data).decode("utf-8", "replace")))
+
+
+def encode(value: Json) -> bytes:
+    """Encode compactly in UTF-8; lone surrogates become U+FFFD and non-finite numbers null.
+
+    Raises:
+        TypeError: If `value` holds something that is not JSON.
+    """
+    try:
+        return _encoder.encode(value)
+    except (UnicodeEncodeError, OverflowError):
+        return _encoder.encode(scrub(value))
+
+
+def is_object(value: object) -> TypeGuard[JsonObject]:
+    """True when a decoded JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[Json]]:
+    """True when a decoded JSON value is an array."""
+    return isinstance(value, list)
+
+
+def scrub(value: Json) -> Json:
+    """Return `value` with each lone surrogate replaced by U+FFFD, keys included."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if is_object(value):
+        return {scrub(key): scrub(item) for key, item in value.items()}
+    if is_array(value):
+        return [scrub(item) for item in value]
+    return value
+
+
+def utf16_length(text: str) -> int:
+    """Length in UTF-16 units, which is what JavaScript calls a string's length."""
+    return len(text) + sum(1 for char in text if char > "\uffff")
+
+
+def stringify(value: Json, *, indent: int = 0) -> str:
+    """Write `value` as `JSON.stringify(value, null, indent)` does.
+
+    Integer-like keys come first in ascending order, numbers print as JavaScript prints them, lone
+    surrogates are escaped. Shapes: dict, list, tuple, str, bool, int, float, None.
+    """
+    parts: list[str] = []
+    _write(value, parts, " " * indent, "\n" if indent else "")
+    return "".join(parts)
+
+
+def format_number(value: float) -> str:
+    """Print a number as JavaScript's `String(value)` does, `-0` as `0`."""
+    if isinstance(value, int) and abs(value) < 2**53:
+        return str(value)
+    number = float(value)
+    if not math.isfinite(number):
+        return "null"
+    if number == 0:
+        return "0"
+    digits, exponent = _shortest_digits(abs(number))
+    sign = "-" if number < 0 else ""
+    return sign + _place_point(digits, exponent)
+
+
+def ordered_keys(value: Mapping[str, Json]) -> list[str]:
+    """Keys in JavaScript's order: array indices ascending, then the rest as inserted."""
+    indices = [key for key in value if _is_array_index(key)]
+    if not indices:
+        return list(value)
+    rest = [key for key in value if not _is_array_index(key)]
+    return sorted(indices, key=int) + rest
+
+
+def _is_array_index(key: str) -> bool:
+    if not key.isascii() or not key.isdigit() or (key[0] == "0" and key != "0"):
+        return False
+    return int(key) < 2**32 - 1
+
+
+def _shortest_digits(number: float) -> tuple[str, int]:
+    """Shortest round-trip digits and n, where the value is 0.digits times 10 to the n."""
+    mantissa, _, exponent = f"{number!r}".partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    if fraction == "0":
+        fraction = ""
+    digits = (whole + fraction).lstrip("0")
+    leading_zeros = len(whole + fraction) - len(digits)
+    point = len(whole) - leading_zeros + (int(exponent) if exponent else 0)
+    return digits.rstrip("0"), point
+
+
+def _place_point(digits: str, point: int) -> str:
+    # The four layouts of ECMAScript's Number::toString.
+    count = len(digits)
+    if count <= point <= 21:
+        return digits + "0" * (point - count)
+    if 0 < point <= 21:
+        return f"{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    power = point - 1
+    head = digits if count == 1 else f"{digits[0]}.{digits[1:]}"
+    return f"{head}e{'+' if power > 0 else '-'}{abs(power)}"
+
+
+def _quote(text: str) -> str:
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
+
+
+def _write(value: Json, parts: list[str], indent: str, newline: str) -> None:
+    if isinstance(value, str):
+        parts.append(_quote(value))
+    elif value is None:
+        parts.append("null")
+    elif isinstance(value, bool):
+        parts.append("true" if value else "false")
+    elif isinstance(value, int | float):
+        parts.append(format_number(value))
+    elif is_object(value):
+        _write_object(value, parts, indent, newline)
+    else:
+        _write_array(value, parts, indent, newline)
+
+
+def _write_object(value: Mapping[str, Json], parts: list[str], indent: str, newline: str) -> None:
+    if not value:
+        parts.append("{}")
+        return
+    inner = newline + indent
+    opener = "{" + inner
+    for key in ordered_keys(value):
+        parts.append(opener + _quote(key) + (": " if newline else ":"))
+        _write(value[key], parts, indent, inner if newline else "")
+        opener = "," + inner
+    parts.append(newline + "}")
+
+
+def _write_array(value: Sequence[Json], parts: list[str], indent: str, newline: str) -> None:
+    if not value:
+        parts.append("[]")
+        return
+    inner = newline + indent
+    opener = "[" + inner
+    for item in value:
+        parts.append(opener)
+        _write(item, parts, indent, inner if newline else "")
+        opener = "," + inner
+    parts.append(newline + "]")
