@@ -108,6 +108,6 @@ def signal_tree(pid: int, number: int) -> None:
 async def _wait_gone(process: Process, grace_s: float) -> bool:
     # Polling and not `wait()`: that also waits for the pipes, which a grandchild may hold.
     with anyio.move_on_after(grace_s):
-        while process.returncode is None:
+        while process.returncode is None:  # noqa: ASYNC110 - asyncio offers no event without the pipes
             await anyio.sleep(POLL_S)
     return process.returncode is not None

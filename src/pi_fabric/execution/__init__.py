@@ -1,0 +1,1 @@
+"""Floor 8: one `fabric_exec`, from the request to the sealed result."""
