@@ -81,8 +81,7 @@ class Deadline:
         """Seconds left, never negative; infinite while paused."""
         if self._pauses:
             return math.inf
-        used = self._clock.monotonic() - self._started_s - self._paused_s
-        return max(0.0, self._limit_s - used)
+        return max(0.0, self._limit_s - self._used_s())
 
     @property
     def is_expired(self) -> bool:
@@ -94,6 +93,10 @@ class Deadline:
         if limit_s > self._limit_s:
             self._limit_s = limit_s
             self._wake()
+
+    def allow(self, seconds: float) -> None:
+        """See to it that at least `seconds` are left from now on."""
+        self.extend_to(self._used_s() + seconds)
 
     @contextmanager
     def paused(self) -> Generator[None]:
@@ -115,6 +118,10 @@ class Deadline:
         while (remaining := self.remaining_s) > 0:
             with anyio.move_on_after(remaining):
                 await self._changed.wait()
+
+    def _used_s(self) -> float:
+        now_s = self._pause_began_s if self._pauses else self._clock.monotonic()
+        return now_s - self._started_s - self._paused_s
 
     def _wake(self) -> None:
         self._changed.set()

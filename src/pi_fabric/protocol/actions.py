@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+import msgspec
+
 from pi_fabric.base.clock import Deadline
 from pi_fabric.base.jsonvalue import Json, JsonObject
 
@@ -29,7 +31,13 @@ class CallShape:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Canonical argument to the other names it answers to; an alias loses to its canonical name."""
     milliseconds: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Aliases given in milliseconds to the argument in seconds that they set."""
+    """Names given in milliseconds to the argument in seconds that they set."""
+    gathered: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """List argument to the names which, given flat, make up its one element."""
+    elements: Mapping[str, Mapping[str, tuple[str, ...]]] = field(
+        default_factory=dict[str, Mapping[str, tuple[str, ...]]]
+    )
+    """List argument to the aliases within its elements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +52,8 @@ class Action:
     """Class that approvals decide by."""
     input_schema: JsonObject
     """JSON Schema of the argument object."""
+    arguments: type[msgspec.Struct] | None = None
+    """The struct that the schema was made from; None when the schema is somebody else's."""
     output_schema: JsonObject | None = None
     """JSON Schema of the result, when it is known."""
     returns: str = "any"

@@ -6,7 +6,7 @@ by the pipeline in any other way. A subscriber must not block and must not raise
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.protocol.actions import Outcome, Stage
@@ -91,6 +91,14 @@ class LogWritten:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityUpdated:
+    """The program described its own work: the whole workflow, one item of it, or an event."""
+
+    kind: Literal["workflow", "item", "event"]
+    data: JsonObject
+
+
 ExecutionEvent: TypeAlias = (
     CallStarted
     | CallResolved
@@ -100,5 +108,6 @@ ExecutionEvent: TypeAlias = (
     | PhaseStarted
     | ProgressReported
     | LogWritten
+    | ActivityUpdated
 )
 EventSink: TypeAlias = Callable[[ExecutionEvent], None]

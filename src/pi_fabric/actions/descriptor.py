@@ -1,0 +1,60 @@
+"""Make an `Action` from its argument struct: the schema is derived, never written."""
+
+from typing import Any
+
+import msgspec
+
+from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object
+from pi_fabric.protocol.actions import Action, CallShape, Risk
+
+
+def define(
+    name: str,
+    arguments: type[msgspec.Struct],
+    risk: Risk,
+    description: str,
+    *,
+    returns: str = "any",
+    shape: CallShape | None = None,
+    approval_risks: tuple[Risk, ...] = (),
+) -> Action:
+    """Describe one action by its argument struct.
+
+    Args:
+        name: Name within its provider.
+        arguments: Struct with `forbid_unknown_fields`; field names are the wire's, docs and bounds come
+            from `msgspec.Meta`.
+        risk: Class that approvals decide by.
+        description: One line for the model.
+        returns: Result type in TypeScript.
+        shape: Call shapes besides one object.
+        approval_risks: Classes to ask for in order, when more than `risk` alone.
+    """
+    return Action(
+        name=name,
+        description=description,
+        risk=risk,
+        input_schema=input_schema(arguments),
+        arguments=arguments,
+        returns=returns,
+        shape=shape,
+        approval_risks=approval_risks,
+    )
+
+
+def input_schema(arguments: type[msgspec.Struct]) -> JsonObject:
+    """JSON Schema of a struct with every reference written out and titles left away."""
+    (schema,), definitions = msgspec.json.schema_components([arguments], ref_template="{name}")
+    inlined = _inline(schema, definitions)
+    assert is_object(inlined)
+    return inlined
+
+
+def _inline(node: Json, definitions: dict[str, Any]) -> Json:
+    if is_array(node):
+        return [_inline(item, definitions) for item in node]
+    if not is_object(node):
+        return node
+    if "$ref" in node:
+        return _inline(definitions[node["$ref"]], definitions)
+    return {key: _inline(value, definitions) for key, value in node.items() if key != "title"}

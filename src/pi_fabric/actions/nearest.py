@@ -1,0 +1,14 @@
+"""The nearest valid name to a wrong one."""
+
+import difflib
+from collections.abc import Iterable
+
+# Below this similarity a suggestion misleads more often than it helps.
+MIN_SIMILARITY = 0.6
+
+
+def nearest(word: str, valid: Iterable[str], *, count: int = 1) -> list[str]:
+    """Up to `count` of `valid` that look like `word`, case ignored, best first."""
+    by_lower = {name.lower(): name for name in valid}
+    close = difflib.get_close_matches(word.lower(), by_lower, n=count, cutoff=MIN_SIMILARITY)
+    return [by_lower[name] for name in close]
