@@ -6,17 +6,20 @@ KILL), and is gone when its context is left. Nothing else in this package starts
 
 import os
 import signal
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL, PIPE  # noqa: TID251 - only the constants; this module is the owner
-from typing import IO
+from typing import IO, TypeVar
 
 import anyio
 import psutil
-from anyio.abc import Process
+from anyio.abc import AsyncResource, Process
 
 __all__ = ["DEVNULL", "PIPE", "child_process", "end_tree", "inherited_environment", "signal_tree"]
+
+T = TypeVar("T")
 
 # What a helper process needs to find its home, its libraries and its language; no secrets.
 INHERITED_VARIABLES = (
@@ -35,7 +38,7 @@ def inherited_environment(extra: Mapping[str, str] | None = None) -> dict[str, s
 
 
 @asynccontextmanager
-async def child_process(
+async def child_process(  # noqa: PLR0913 - all but argv are keywords with defaults
     argv: Sequence[str],
     *,
     cwd: Path | None = None,
@@ -44,6 +47,7 @@ async def child_process(
     stdout: int | IO[bytes] = PIPE,
     stderr: int | IO[bytes] = DEVNULL,
     grace_s: float = STEP_GRACE_S,
+    spare_background: bool = False,
 ) -> AsyncGenerator[Process]:
     """Run `argv` for as long as the block is open; the whole tree is gone afterwards.
 
@@ -55,6 +59,8 @@ async def child_process(
         stdout: As for `subprocess`.
         stderr: As for `subprocess`.
         grace_s: Seconds for each step of the ladder.
+        spare_background: True leaves what the child started in the background alone when the child
+            itself has ended before the block is left, as a shell does.
 
     Raises:
         OSError: If the program cannot be started.
@@ -72,42 +78,86 @@ async def child_process(
         yield process
     finally:
         with anyio.CancelScope(shield=True):
-            await end_tree(process, grace_s=grace_s)
+            if spare_background and process.returncode is not None:
+                await _close_pipes(process)
+            else:
+                await end_tree(process, grace_s=grace_s)
 
 
 async def end_tree(process: Process, *, grace_s: float = STEP_GRACE_S) -> None:
-    """End a child and everything below it: close stdin, then TERM, then KILL, each step bounded."""
-    if process.stdin is not None:
-        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await process.stdin.aclose()
-    for step in (None, signal.SIGTERM, signal.SIGKILL):
+    """End a child and everything below it: close stdin, then TERM, then KILL, each step bounded.
+
+    A child without a stdin pipe gets TERM at once. Descendants that left the group are followed as
+    long as a living chain of parents leads to them; a daemon that cut the chain earlier stays.
+    """
+    descendants: set[psutil.Process] = set()
+    polite = () if process.stdin is None else (None,)
+    await _close(process.stdin)
+    for step in (*polite, signal.SIGTERM, signal.SIGKILL):
+        if process.returncode is None:
+            descendants |= await _off_loop(partial(_descendants, process.pid))
         if step is not None:
-            signal_tree(process.pid, step)
+            await _off_loop(partial(_signal, process.pid, descendants, step))
         if await _wait_gone(process, grace_s):
             break
-    # What outlived its leader in the same group holds our pipes; nothing of a child may stay.
-    signal_tree(process.pid, signal.SIGKILL)
-    for stream in (process.stdout, process.stderr):
-        if stream is not None:
-            with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                await stream.aclose()
+    # What outlived its leader holds our pipes; nothing of a child may stay.
+    await _off_loop(partial(_signal, process.pid, descendants, signal.SIGKILL))
+    await _close_pipes(process)
 
 
 def signal_tree(pid: int, number: int) -> None:
-    """Signal a session leader's group and the descendants that left it; a gone process is no error."""
-    descendants: list[psutil.Process] = []
+    """Signal a session leader's group and the descendants that left it; a gone process is no error.
+
+    Blocking: reads the process table.
+    """
+    _signal(pid, _descendants(pid), number)
+
+
+def _descendants(pid: int) -> set[psutil.Process]:
     with suppress(psutil.Error):
-        descendants = psutil.Process(pid).children(recursive=True)
+        return set(psutil.Process(pid).children(recursive=True))
+    return set()
+
+
+def _signal(pid: int, descendants: Collection[psutil.Process], number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
     for descendant in descendants:
+        # psutil compares start times: a recycled pid is left alone.
         with suppress(psutil.Error):
             descendant.send_signal(number)
+
+
+async def _off_loop(work: Callable[[], T]) -> T:
+    # A limiter of its own: ending a tree must not queue behind file work.
+    return await anyio.to_thread.run_sync(work, limiter=anyio.CapacityLimiter(1))
 
 
 async def _wait_gone(process: Process, grace_s: float) -> bool:
     # Polling and not `wait()`: that also waits for the pipes, which a grandchild may hold.
     with anyio.move_on_after(grace_s):
-        while process.returncode is None:  # noqa: ASYNC110 - asyncio offers no event without the pipes
+        while process.returncode is None or _has_group(process.pid):  # noqa: ASYNC110 - no event for it
             await anyio.sleep(POLL_S)
-    return process.returncode is not None
+        return True
+    return False
+
+
+def _has_group(pid: int) -> bool:
+    try:
+        os.killpg(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+async def _close_pipes(process: Process) -> None:
+    for stream in (process.stdin, process.stdout, process.stderr):
+        await _close(stream)
+
+
+async def _close(stream: AsyncResource | None) -> None:
+    if stream is not None:
+        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await stream.aclose()
