@@ -43,7 +43,7 @@ def define(
 
 
 def input_schema(arguments: type[msgspec.Struct]) -> JsonObject:
-    """JSON Schema of a struct with every reference written out and titles left away."""
+    """JSON Schema of a struct with every reference written out, without titles and docstrings."""
     (schema,), definitions = msgspec.json.schema_components([arguments], ref_template="{name}")
     inlined = _inline(schema, definitions)
     assert is_object(inlined)
@@ -57,4 +57,6 @@ def _inline(node: Json, definitions: dict[str, Any]) -> Json:
         return node
     if "$ref" in node:
         return _inline(definitions[node["$ref"]], definitions)
-    return {key: _inline(value, definitions) for key, value in node.items() if key != "title"}
+    # A struct's docstring is for the reader of the code; a model pays for every word of a schema.
+    dropped = ("title", "description") if "properties" in node else ("title",)
+    return {key: _inline(value, definitions) for key, value in node.items() if key not in dropped}

@@ -42,19 +42,18 @@ def _gather_values(shape: CallShape, values: Sequence[Json]) -> JsonObject:
     first = values[0] if values else None
     if is_object(first):
         return first
-    names = shape.positional if len(values) > 1 and shape.positional else ()
-    if not names and shape.shorthand:
+    if not isinstance(first, str):
+        return {}
+    names = shape.positional if len(values) > 1 else ()
+    if not names and shape.shorthand is not None:
         names = (shape.shorthand,)
-    options = next((value for value in values[1:] if is_object(value)), {})
-    placed: JsonObject = {}
-    for name, value in zip(names, values, strict=False):
-        if isinstance(value, str) or (value is not None and name != names[0] and _is_scalar(value)):
-            placed[name] = value
-    return {**options, **placed} if placed else {}
-
-
-def _is_scalar(value: Json) -> bool:
-    return isinstance(value, int | float | bool)
+    placed: JsonObject = {
+        name: value
+        for name, value in zip(names, values, strict=False)
+        if isinstance(value, str | int | float | bool)
+    }
+    options = [value for value in values[1:] if is_object(value)]
+    return {**options[0], **placed} if options else placed
 
 
 def _rename(args: JsonObject, aliases: Mapping[str, tuple[str, ...]]) -> JsonObject:

@@ -67,13 +67,17 @@ class UnknownAction(RequestError):
 
 
 class InvalidArguments(RequestError):
-    """The arguments do not fit the action's schema; `problems` names each property path."""
+    """The arguments do not fit the action's schema; `problems` names each property path.
+
+    `schema_paths` are those paths that the schema itself names, so that they may be recorded.
+    """
 
     code = "invalid_arguments"
 
-    def __init__(self, ref: str, problems: Sequence[str]) -> None:
+    def __init__(self, ref: str, problems: Sequence[str], *, schema_paths: Sequence[str] = ()) -> None:
         super().__init__(ref, "; ".join(problems))
         self.problems = tuple(problems)
+        self.schema_paths = tuple(schema_paths)
 
 
 class Denied(FabricError):
