@@ -29,6 +29,9 @@ class Undefined(Enum):
 UNDEFINED: Final = Undefined.UNDEFINED
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_SAFE = 2**53 - 1
+# Below this Python turns to exponents where JavaScript does not yet.
+_PLAIN_FLOAT_MIN = 1e-4
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
 
@@ -80,7 +83,9 @@ def scrub(value: Json) -> Json:
 
 def utf16_length(text: str) -> int:
     """Length in UTF-16 units, which is what JavaScript calls a string's length."""
-    return len(text) + sum(1 for char in text if char > "\uffff")
+    if text.isascii():
+        return len(text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def stringify(value: Json, *, indent: int = 0) -> str:
@@ -89,6 +94,8 @@ def stringify(value: Json, *, indent: int = 0) -> str:
     Integer-like keys come first in ascending order, numbers print as JavaScript prints them, lone
     surrogates are escaped. Shapes: dict, list, tuple, str, bool, int, float, None.
     """
+    if not indent and _is_plain(value):
+        return _escape_surrogates(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
     parts: list[str] = []
     _write(value, parts, " " * indent, "\n" if indent else "")
     return "".join(parts)
@@ -149,8 +156,37 @@ def _place_point(digits: str, point: int) -> str:
     return f"{head}e{'+' if power > 0 else '-'}{abs(power)}"
 
 
+def _is_plain(value: Json) -> bool:
+    """True when Python writes `value` as JavaScript does, so that the fast encoder may."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str) or item is None or item is True or item is False:
+            continue
+        if isinstance(item, int):
+            if not -_SAFE <= item <= _SAFE:
+                return False
+        elif isinstance(item, float):
+            if item.is_integer() or not _PLAIN_FLOAT_MIN <= abs(item) < _SAFE:
+                return False
+        elif is_object(item):
+            for key in item:
+                # An array index may have to move to the front.
+                if "0" <= key[:1] <= "9":
+                    return False
+            pending.extend(item.values())
+        else:
+            pending.extend(item)
+    return True
+
+
 def _quote(text: str) -> str:
-    quoted = json.dumps(text, ensure_ascii=False)
+    return _escape_surrogates(json.dumps(text, ensure_ascii=False))
+
+
+def _escape_surrogates(quoted: str) -> str:
+    if quoted.isascii():
+        return quoted
     return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
 
 
