@@ -1,0 +1,139 @@
+"""The only place that builds everything: providers, engine, checker, and Fabric over them."""
+
+import importlib
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from pi_fabric import __version__
+from pi_fabric.actions.registry import Absence, Registry
+from pi_fabric.base.errors import Unavailable
+from pi_fabric.base.jsonvalue import Json, JsonObject
+from pi_fabric.config import FabricConfig
+from pi_fabric.execution.executor import ExecutionServices, execute
+from pi_fabric.execution.model import ExecResult
+from pi_fabric.protocol.actions import Provider
+from pi_fabric.protocol.events import EventSink
+from pi_fabric.protocol.host import HostPorts
+from pi_fabric.providers.pi import PiProvider
+from pi_fabric.runtime.engine import Engine
+from pi_fabric.runtime.engines import ENGINES
+from pi_fabric.runtime.typescript import TypeScript
+
+NOT_YET = ("extensions", "agents", "mesh", "memory", "state", "schema", "compact", "mcp")
+"""Namespaces that a program finds and that no provider answers for in this version."""
+
+
+class Fabric:
+    """Runs programs against one host. Executions may overlap."""
+
+    def __init__(self, services: ExecutionServices) -> None:
+        self._services = services
+
+    async def execute(
+        self,
+        arguments: Json,
+        *,
+        sink: EventSink | None = None,
+        abort: anyio.Event | None = None,
+        timeout_ms: int | None = None,
+    ) -> ExecResult:
+        """Run one `fabric_exec`; see `execution.executor.execute`."""
+        return await execute(self._services, arguments, sink=sink, abort=abort, timeout_ms=timeout_ms)
+
+    async def describe_providers(self) -> Sequence[JsonObject]:
+        """Each namespace: `{name, description, available, actions}`; a missing one says why."""
+        catalogue = await self._services.registry.catalogue()
+        present: list[JsonObject] = [
+            {
+                "name": provider.name,
+                "description": provider.description,
+                "available": True,
+                "actions": [action.name for action in catalogue.actions_of(provider.name)],
+            }
+            for provider in catalogue.providers.values()
+        ]
+        absent: list[JsonObject] = [
+            {"name": name, "description": absence.reason, "available": False, "actions": []}
+            for name, absence in catalogue.absent.items()
+        ]
+        return present + absent
+
+
+@asynccontextmanager
+async def open_fabric(
+    *,
+    ports: HostPorts,
+    config: FabricConfig,
+    cwd: Path,
+    environ: Mapping[str, str] | None = None,
+    providers: Sequence[Provider] | None = None,
+) -> AsyncGenerator[Fabric]:
+    """Build Fabric over a host and keep it open for the block; everything it started ends with it.
+
+    Args:
+        ports: What the host offers.
+        config: Settings in force.
+        cwd: Working folder of the programs' calls.
+        environ: Environment; None reads the process's own.
+        providers: Providers instead of the built-in ones.
+
+    Raises:
+        Unavailable: If the configured engine is not one of this version's.
+    """
+    environment = os.environ if environ is None else environ
+    registry = (
+        Registry([PiProvider(ports.tools)], absent=_absences(config))
+        if providers is None
+        else Registry(providers)
+    )
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(_engine(config))
+        typescript = await stack.enter_async_context(TypeScript(environ=environment, cwd=cwd))
+        yield Fabric(
+            ExecutionServices(
+                registry=registry,
+                engine=engine,
+                typescript=typescript,
+                config=config,
+                ports=ports,
+                cwd=cwd,
+                environ=environment,
+            )
+        )
+
+
+def _engine(config: FabricConfig) -> Engine:
+    runtime = config.executor.runtime
+    if runtime not in ENGINES:
+        raise Unavailable(
+            f"executor.runtime is {runtime!r}, which pi-fabric {__version__} does not have",
+            f"Set it to {' or '.join(ENGINES)}.",
+        )
+    module, _, name = ENGINES[runtime].partition(":")
+    engine: type[Engine] = getattr(importlib.import_module(module), name)
+    return engine()
+
+
+def _absences(config: FabricConfig) -> dict[str, Absence]:
+    absences = {
+        name: Absence(reason=f"{name}.* is not part of pi-fabric {__version__} yet", hint="See the README.")
+        for name in NOT_YET
+    }
+    switches = {
+        "agents": ("subagents.enabled", config.subagents.enabled),
+        "mesh": ("mesh.enabled", config.mesh.enabled),
+        "memory": ("memory.enabled", config.memory.enabled),
+        "mcp": ("mcp.enabled", config.mcp.enabled),
+    }
+    for name, (setting, is_on) in switches.items():
+        if not is_on:
+            absences[name] = Absence(
+                reason=f"{name}.* is switched off: {setting} is false",
+                hint=f"Set {setting} to true to use it.",
+                is_declared=False,
+            )
+    return absences
