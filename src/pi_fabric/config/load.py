@@ -36,12 +36,12 @@ class Origin:
 class Notice:
     """Something about the configuration that a person should know."""
 
-    text: str
+    message: str
     """A whole sentence without the file."""
     file: Path | None = None
 
     def __str__(self) -> str:
-        return f"{self.file}: {self.text}" if self.file else self.text
+        return f"{self.file}: {self.message}" if self.file else self.message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,13 +126,13 @@ def _stored(cwd: Path, environ: Mapping[str, str], notices: list[Notice]) -> Tru
     trust = stored_trust(cwd, environ)
     for file in trust.unusable:
         text = f"{file.problem}; the project counts as not trusted."
-        notices.append(Notice(text=text, file=file.path))
+        notices.append(Notice(message=text, file=file.path))
     return trust.state
 
 
 def _file_layer(layer: Layer, path: Path, notices: list[Notice]) -> tuple[_Layer, ConfigFile]:
     file = read_json_object(path)
-    notices += [Notice(text=text, file=path) for text in _remarks(file)]
+    notices += [Notice(message=text, file=path) for text in _remarks(file)]
     value, misplaced = drop_misplaced(file.value)
     corrections = tuple(replace(fault, file=path) for fault in misplaced)
     origin = Origin(layer=layer, file=path)
@@ -146,7 +146,7 @@ def _project_layer(
         state = "untrusted" if path.is_file() else "absent"
         if state == "untrusted":
             text = "not read, because the project is not trusted. Type /trust in Pi to trust it."
-            notices.append(Notice(text=text, file=path))
+            notices.append(Notice(message=text, file=path))
         return _Layer(Origin(layer="project", file=path), {}), ConfigFile(
             layer="project", path=path, state=state
         )
@@ -157,13 +157,13 @@ def _project_layer(
     if left_out:
         names = ", ".join(key.name for key in left_out)
         text = f"left out, because nobody has decided to trust this project: {names}. Type /trust in Pi."
-        notices.append(Notice(text=text, file=path))
+        notices.append(Notice(message=text, file=path))
     return replace(layer, value=value), file
 
 
 def _environment_layers(environ: Mapping[str, str], notices: list[Notice]) -> Iterator[_Layer]:
     value, unusable = from_environment(environ)
-    notices += [Notice(text=f"{name} is neither true nor false; it is ignored.") for name in unusable]
+    notices += [Notice(message=f"{name} is neither true nor false; it is ignored.") for name in unusable]
     for variable, path in VARIABLES.items():
         part = value_at(value, path)
         if part is not UNDEFINED:

@@ -1,0 +1,24 @@
+"""Every command by name. A new one is a file in this folder and a row here."""
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """What the overview says about a command, and where it is."""
+
+    target: str
+    """`module:attribute` of a typer app, imported when the command is called."""
+    summary: str
+    """One line."""
+    example: str
+    """Arguments of a typical call."""
+
+
+COMMANDS: dict[str, Command] = {
+    "exec": Command(
+        "pi_fabric.cli.exec:app", "Run a program in the sandbox.", "exec program.ts --timeout 30"
+    ),
+    "pi": Command("pi_fabric.cli.pi:app", "Add Fabric to Pi, or take it out again.", "pi install"),
+    "doctor": Command("pi_fabric.cli.doctor:app", "Find what is wrong and how to mend it.", "doctor"),
+    "config": Command("pi_fabric.cli.config:app", "Show every setting and where it was set.", "config show"),
+}

@@ -1,0 +1,81 @@
+"""What the commands share: exit codes, and writing to a terminal, a file or a pipe that may close."""
+
+import os
+import sys
+from enum import IntEnum
+from typing import TYPE_CHECKING, NoReturn
+
+from pi_fabric.base.errors import ConfigError, FabricError, RequestError, SandboxError, Unavailable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Tables are laid out for the narrowest terminal in common use.
+TABLE_COLUMNS = 80
+
+
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    OK = 0
+    """It did what it was asked."""
+    FAILED = 1
+    """The program or the action failed."""
+    USAGE = 2
+    """The command line or a file it names is wrong."""
+    TYPE_ERROR = 3
+    """The program was refused before it ran."""
+    TIMED_OUT = 4
+    """The time limit ended it."""
+    ABORTED = 5
+    """The user ended it."""
+    UNAVAILABLE = 6
+    """Something that is needed is missing."""
+    INTERNAL = 70
+    """A fault of ours."""
+
+
+_BY_ERROR: tuple[tuple[type[FabricError], ExitCode], ...] = (
+    (RequestError, ExitCode.USAGE),
+    (ConfigError, ExitCode.USAGE),
+    (Unavailable, ExitCode.UNAVAILABLE),
+    (SandboxError, ExitCode.INTERNAL),
+)
+
+
+def code_of(error: FabricError) -> ExitCode:
+    """The exit code that says what the user can do about an error."""
+    return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), ExitCode.FAILED)
+
+
+def emit(text: str) -> None:
+    """Write lines to standard output; ends the process quietly when nobody reads them any more."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        end_quietly()
+
+
+def say(text: str) -> None:
+    """Write a line for a person to standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def end_quietly() -> NoReturn:
+    """Leave after the reader has closed the pipe: it has what it wanted, so this is no failure."""
+    # Python flushes at exit and would complain then.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise SystemExit(ExitCode.OK)
+
+
+def table_console() -> "Console":
+    """A console for tables on standard output, at most 80 columns; plain where colour is not wanted."""
+    from rich.console import Console  # noqa: PLC0415 - costs 50 ms that --json need not pay
+
+    class PipedConsole(Console):
+        def on_broken_pipe(self) -> None:
+            end_quietly()
+
+    console = PipedConsole(highlight=False, markup=False, emoji=False)
+    console.width = min(console.width, TABLE_COLUMNS)
+    return console
