@@ -1,0 +1,202 @@
+// pi-fabric inside Pi: registers fabric_exec and hands everything over to Python (see ../sidecar.py).
+// Nothing here may throw out of an event or leave a promise without a catch: that would end Pi.
+import { readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import * as host from "@earendil-works/pi-coding-agent";
+import { prepareArguments } from "./arguments.js";
+import { registerCommand } from "./command.js";
+import { CodeMode } from "./mode.js";
+import { agentDir, findPython } from "./python.js";
+import { Sidecar } from "./sidecar.js";
+import { restoreSkills } from "./skills.js";
+import { observeRunner, owned, ToolRunner } from "./tools.js";
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+const TOOL = "fabric_exec";
+// The first request may wait this long to learn the mode; after it Pi goes on with its own tools.
+const MODE_WAIT_MS = 1_500;
+// The longest program may run for a day (its own deadline is Python's); hung processes are found by
+// heartbeat long before.
+const EXECUTE_MS = 25 * 3_600_000;
+
+export default function activate(pi) {
+  try {
+    new Extension(pi).register();
+  } catch (error) {
+    // A throw out of here would end Pi.
+    console.error(`pi-fabric could not be set up: ${error?.stack ?? error}`);
+  }
+}
+
+class Extension {
+  constructor(pi) {
+    this.pi = pi;
+    this.manifest = JSON.parse(readFileSync(`${HERE}/manifest.json`, "utf8"));
+    // Nested calls and hidden declarations came with the built-in codemode extension in Pi 0.99.
+    this.canHide = typeof host.createCodemodeExtension === "function";
+    this.mode = new CodeMode(pi, { canHide: this.canHide });
+    this.executions = new Map();
+    this.owner = {};
+    this.tools = new ToolRunner(host, pi, {
+      executions: this.executions,
+      owner: this.owner,
+      notifyUpdate: (call, partial) => this.notify("host.tool.update", { call, partial }),
+    });
+    this.sidecar = new Sidecar({
+      command: () => this.command(),
+      hello: () => this.hello(),
+      handlers: this.handlers(),
+      onReady: (info) => this.safely(() => this.onReady(info)),
+      onLost: (error, loss) => this.safely(() => this.onLost(error, loss)),
+    });
+  }
+
+  register() {
+    const { pi } = this;
+    if (!this.canHide) observeRunner(host);
+    this.declare(true);
+    registerCommand(pi, this);
+    pi.on("session_start", (_event, ctx) => this.safely(() => {
+      this.ctx = ctx;
+      this.sidecar.start();
+    }));
+    pi.on("before_agent_start", (event, ctx) => this.beforeAgentStart(event, ctx));
+    pi.on("tool_result", (event) => this.onToolResult(event));
+    pi.on("session_shutdown", () => this.safely(() => {
+      this.sidecar.stop();
+      this.mode.release();
+      this.ctx = undefined;
+    }));
+  }
+
+  declare(isFullCodeMode) {
+    const { tool } = this.manifest;
+    this.declaredMode = isFullCodeMode;
+    this.pi.registerTool(owned({
+      name: TOOL,
+      label: tool.label,
+      description: isFullCodeMode ? tool.description : tool.orchestrationDescription,
+      promptSnippet: tool.promptSnippet,
+      promptGuidelines: isFullCodeMode ? tool.promptGuidelines : [],
+      parameters: tool.parameters,
+      exposure: "model-only",
+      reachesTools: () => "all",
+      prepareArguments,
+      prepareLoadout: (loadout) => this.mode.prepareLoadout(loadout),
+      execute: (id, params, signal, onUpdate, ctx) => this.execute({ id, params, signal, onUpdate, ctx }),
+    }, this.owner));
+  }
+
+  async execute({ id, params, signal, onUpdate, ctx }) {
+    this.executions.set(id, { ctx, signal, onUpdate });
+    try {
+      const result = await this.sidecar.request(
+        "execute",
+        { execution: id, arguments: params, hasUI: ctx.hasUI === true, cwd: ctx.cwd },
+        { timeoutMs: EXECUTE_MS, signal },
+      );
+      return { ...result, isError: result.details?.success !== true };
+    } finally {
+      this.executions.delete(id);
+    }
+  }
+
+  // Before 0.99 Pi takes an error only from a throw, which loses the details; a hook of ours may
+  // mark the result as failed and keep them.
+  onToolResult(event) {
+    try {
+      if (event.toolName === TOOL && !event.isError && event.details?.success === false) return { isError: true };
+      this.tools.onToolResult(event);
+    } catch {
+      // An unmarked failure still says in its text that it is one.
+    }
+    return undefined;
+  }
+
+  async beforeAgentStart(event, ctx) {
+    try {
+      this.ctx = ctx;
+      await Promise.race([this.sidecar.ensure().catch(() => {}), pause(MODE_WAIT_MS)]);
+      return this.mode.isOwner ? restoreSkills(host, event, this) : undefined;
+    } catch (error) {
+      this.warn(`pi-fabric could not prepare the turn: ${error?.message ?? error}`);
+      return undefined;
+    }
+  }
+
+  onReady(info) {
+    if (this.isLost) this.warn("Fabric's Python process runs again.", "info");
+    this.isLost = false;
+    for (const notice of info.notices ?? []) this.warn(notice);
+    const isFull = info.fullCodeMode === true;
+    if (isFull !== this.declaredMode) this.declare(isFull);
+    if (isFull) this.mode.take(this.ctx?.sessionManager);
+    else this.mode.release();
+  }
+
+  onLost(error, { isLasting }) {
+    if (this.isLost && !isLasting) return;
+    if (!this.isLost) this.warn(error.message);
+    this.isLost = true;
+    // Twice in a row means that it will not come back by itself: the model gets Pi's tools again.
+    if (isLasting) this.mode.release();
+  }
+
+  command() {
+    const { python, origin } = findPython(agentDir(host), HERE);
+    // -P: a folder named like a module in the project must not be imported in its place.
+    const args = ["-P", "-m", "pi_fabric.cli.sidecar"];
+    return { python, origin, args, env: process.env, cwd: this.ctx?.cwd ?? process.cwd() };
+  }
+
+  hello() {
+    const { ctx } = this;
+    return {
+      protocol: this.manifest.protocol,
+      piVersion: host.VERSION ?? "unknown",
+      mode: ctx?.mode ?? "unknown",
+      cwd: ctx?.cwd ?? process.cwd(),
+      agentDir: agentDir(host),
+      isTrusted: ctx?.isProjectTrusted?.() === true,
+      hasUI: ctx?.hasUI === true,
+    };
+  }
+
+  handlers() {
+    return {
+      "host.tool": (params, call) => this.tools.run(params, call),
+      "host.confirm": ({ execution, title, message }, { signal }) => {
+        const ctx = this.executions.get(execution)?.ctx;
+        return ctx?.hasUI ? ctx.ui.confirm(title, message, { signal }) : false;
+      },
+      "host.models": async () => {
+        const models = (await this.ctx?.modelRegistry?.getAvailable?.()) ?? [];
+        return models.map(({ provider, id, name }) => ({ provider, id, name: name ?? id }));
+      },
+      "execute.update": ({ execution, content, details }) => {
+        this.executions.get(execution)?.onUpdate?.({ content, details });
+      },
+      notice: ({ text }) => this.warn(text),
+    };
+  }
+
+  notify(method, params) {
+    this.sidecar.ensure().then((peer) => peer.notify(method, params)).catch(() => {});
+  }
+
+  /** Tell the person; a session that is gone takes no message, and that is no reason to fail. */
+  warn(text, level = "warning") {
+    this.safely(() => this.ctx?.ui?.notify?.(text, level));
+  }
+
+  safely(action) {
+    try {
+      action();
+    } catch (error) {
+      console.error(`pi-fabric: ${error?.stack ?? error}`);
+    }
+  }
+}
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());

@@ -1,0 +1,68 @@
+// Full code mode: Pi's core tools leave the model's view while Fabric serves them inside a program,
+// and come back as the user had them.
+//
+// Pi 0.99 and later hide declarations and keep the tools callable; before, a tool can only be made
+// inactive. A selection that the user or another extension makes afterwards is left as it is.
+
+export const CORE_TOOLS = ["read", "bash", "edit", "write", "grep", "find", "ls"];
+const MEMORY_ENTRY = "pi-fabric:tools";
+
+const isCore = (name) => CORE_TOOLS.includes(name);
+const sameNames = (left, right) => left.length === right.length && left.every((name) => right.includes(name));
+
+export class CodeMode {
+  #selection = [];
+  #expected = [];
+  isOwner = false;
+
+  constructor(pi, { canHide }) {
+    this.pi = pi;
+    this.canHide = canHide;
+  }
+
+  /** Take the core tools over. Remembers the user's selection; taking twice changes nothing. */
+  take(sessionManager) {
+    if (this.isOwner) return;
+    const active = this.pi.getActiveTools();
+    const registered = this.pi.getAllTools().map((tool) => tool.name);
+    this.#selection = active.filter(isCore);
+    this.isOwner = true;
+    if (!this.canHide) {
+      this.#expected = [];
+      this.pi.setActiveTools(active.filter((name) => !isCore(name)));
+      return;
+    }
+    // Inactive tools cannot be called from a program either, so all of them become active, hidden.
+    this.#expected = CORE_TOOLS.filter((name) => registered.includes(name));
+    this.#recall(sessionManager);
+    this.pi.setActiveTools([...active, ...this.#expected.filter((name) => !active.includes(name))]);
+  }
+
+  /** Give the remembered selection back, unless somebody has chosen another one meanwhile. */
+  release() {
+    if (!this.isOwner) return;
+    const active = this.pi.getActiveTools();
+    const isOurs = sameNames(active.filter(isCore), this.#expected);
+    this.isOwner = false;
+    const others = active.filter((name) => !isCore(name));
+    this.pi.setActiveTools(isOurs ? [...this.#selection, ...others] : active);
+  }
+
+  /** Which of the declared tools a request leaves out; Pi calls this at every change of the set. */
+  prepareLoadout(loadout) {
+    if (!this.isOwner) return undefined;
+    const core = loadout.declared.map((tool) => tool.name).filter(isCore);
+    return sameNames(core, this.#expected) ? { hiddenDeclarations: core } : undefined;
+  }
+
+  // Pi 1.x writes the active set into the session, so a resumed one starts with ours; the user's
+  // own is kept beside it.
+  #recall(sessionManager) {
+    const kept = sessionManager?.getBranch?.().findLast(
+      (entry) => entry.type === "custom" && entry.customType === MEMORY_ENTRY,
+    )?.data?.selection;
+    if (Array.isArray(kept) && sameNames(this.#selection, this.#expected)) this.#selection = kept.filter(isCore);
+    else if (!sameNames(this.#selection, this.#expected))
+      this.pi.appendEntry(MEMORY_ENTRY, { selection: this.#selection });
+  }
+}

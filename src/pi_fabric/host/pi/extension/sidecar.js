@@ -1,0 +1,197 @@
+// The Python process: started in the background, watched, restarted with back-off. Whatever happens
+// to it, Pi goes on: every event has a listener, every wait a bound.
+import { spawn } from "node:child_process";
+import { Peer } from "./rpc.js";
+
+// From spawn to the answer of `initialize`; 0.2-0.4 s is usual, a cold disk takes seconds.
+const START_MS = Number(process.env.PI_FABRIC_START_MS) || 15_000;
+// While a call waits, a sidecar that leaves three of these in a row unanswered is taken for hung.
+const HEARTBEAT_MS = Number(process.env.PI_FABRIC_HEARTBEAT_MS) || 5_000;
+const MISSED_BEATS = 3;
+// Delay before the next start after the n-th failure in a row; then it waits to be needed again.
+const BACK_OFF_MS = [0, 1_000, 4_000, 15_000];
+// A program that is not our sidecar floods its stdout; ours writes nothing but frames.
+const MAX_GARBAGE = 200;
+const TAIL_CHARS = 4_096;
+const TAIL_LINES = 12;
+
+export class Sidecar {
+  #run;
+  #failures = 0;
+  #calls = 0;
+  #isStopped = false;
+  #retry;
+  #beat;
+  #tail = "";
+  starts = 0;
+  garbage = 0;
+
+  /**
+   * `command()` gives {python, origin, args, env, cwd} and `hello()` the parameters of `initialize`;
+   * `onReady(info)` and `onLost(error, {isLasting})` hear about each start and each loss.
+   */
+  constructor({ command, hello, handlers, onReady, onLost }) {
+    Object.assign(this, { command, hello, handlers, onReady, onLost });
+  }
+
+  /** What `initialize` answered; undefined while there is no live process. */
+  get info() {
+    return this.#run?.info;
+  }
+
+  get pid() {
+    return this.#run?.child?.pid;
+  }
+
+  get uptimeMs() {
+    return this.info ? Date.now() - this.#run.startedAt : 0;
+  }
+
+  /** Start now unless it runs; never throws and never waits. */
+  start() {
+    this.#isStopped = false;
+    this.ensure().catch(() => {});
+  }
+
+  /** The live line, started when there is none. Rejects with a text for the person. */
+  ensure() {
+    if (this.#isStopped) return Promise.reject(new Error("Fabric has ended with its session."));
+    clearTimeout(this.#retry);
+    if (this.#run) return this.#run.ready;
+    const run = { startedAt: Date.now(), missed: 0 };
+    this.#run = run;
+    run.ready = this.#launch(run);
+    return run.ready;
+  }
+
+  /** One request; Node stays alive and the process is watched for as long as it takes. */
+  async request(method, params, options) {
+    this.#watch(+1);
+    try {
+      const peer = await this.ensure();
+      return await peer.request(method, params, options);
+    } finally {
+      this.#watch(-1);
+    }
+  }
+
+  /** End it. Not awaited: Pi's exit must not wait for us, and Python ends when its stdin does. */
+  stop() {
+    this.#isStopped = true;
+    clearTimeout(this.#retry);
+    const run = this.#run;
+    this.#run = undefined;
+    if (!run) return;
+    run.error ??= new Error("Fabric has ended with its session.");
+    run.peer?.close(run.error);
+    run.child?.stdin?.end();
+    if (run.missed > 0) run.child?.kill("SIGKILL");
+  }
+
+  /** End it and start again with a clean record. */
+  restart() {
+    this.stop();
+    this.#isStopped = false;
+    this.#failures = 0;
+    return this.ensure();
+  }
+
+  async #launch(run) {
+    const { python, origin, args, env, cwd } = this.command();
+    this.#tail = "";
+    this.starts += 1;
+    const noStart = (error) => `${python} (from ${origin}) could not be started: ${error?.message ?? error}`;
+    try {
+      run.child = spawn(python, args, { cwd, env, stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
+    } catch (error) {
+      throw this.#lost(run, noStart(error));
+    }
+    run.child.on("error", (error) => this.#lost(run, noStart(error)));
+    this.#listen(run);
+    try {
+      run.info = await run.peer.request("initialize", this.hello(), { timeoutMs: START_MS, isBackground: true });
+    } catch (error) {
+      throw this.#lost(run, `no right answer at its start: ${error?.message ?? error}`);
+    }
+    this.#failures = 0;
+    this.onReady(run.info);
+    return run.peer;
+  }
+
+  #listen(run) {
+    const { child } = run;
+    run.peer = new Peer({
+      input: child.stdout,
+      output: child.stdin,
+      handlers: this.handlers,
+      onGarbage: (what) => this.#onGarbage(run, what),
+    });
+    child.stderr.on("data", (chunk) => this.#remember(chunk.toString("utf8")));
+    child.stderr.on("error", () => {});
+    // `close` brings the last words on stderr, but a grandchild may hold the pipes: `exit` gets a
+    // little time and then counts.
+    child.on("exit", (code, signal) => {
+      const report = () => this.#lost(run, `it ended (${signal ?? `exit code ${code}`})`);
+      const timer = setTimeout(report, 200);
+      timer.unref();
+      child.once("close", report);
+    });
+    // Pi must be able to end while Python idles; a waiting call holds Node by its heartbeat.
+    for (const handle of [child, child.stdin, child.stdout, child.stderr]) handle.unref?.();
+  }
+
+  #onGarbage(run, what) {
+    this.garbage += 1;
+    if (this.garbage <= 5) this.#remember(`[on stdout, not a frame] ${what}\n`);
+    if (this.garbage > MAX_GARBAGE && !run.info) this.#lost(run, "what it writes are not frames");
+  }
+
+  #remember(text) {
+    this.#tail = (this.#tail + text).slice(-TAIL_CHARS);
+  }
+
+  /** Settle the loss of one run, plan the next start, and return the error to show. */
+  #lost(run, reason) {
+    if (run.error) return run.error;
+    const words = this.#tail.trim().split("\n").slice(-TAIL_LINES).join("\n");
+    run.error = new Error(`Fabric's Python process is not there: ${reason}.\n`
+      + (words ? `Its last words:\n${words}\n` : "")
+      + "Run `pi-fabric doctor` to find the cause, `/fabric reload` to start it again.");
+    if (this.#run === run) this.#run = undefined;
+    run.child?.kill("SIGKILL");
+    run.peer?.close(run.error);
+    this.#plan(run.info !== undefined);
+    this.onLost(run.error, { isLasting: this.#failures > 1 });
+    return run.error;
+  }
+
+  #plan(wasReady) {
+    const delay = BACK_OFF_MS[wasReady ? 0 : this.#failures];
+    this.#failures += 1;
+    if (delay === undefined || this.#isStopped) return;
+    this.#retry = setTimeout(() => this.ensure().catch(() => {}), delay);
+    this.#retry.unref();
+  }
+
+  #watch(change) {
+    this.#calls += change;
+    if ((this.#calls > 0) === (this.#beat !== undefined)) return;
+    clearInterval(this.#beat);
+    this.#beat = this.#calls > 0 ? setInterval(() => this.#pulse(), HEARTBEAT_MS) : undefined;
+  }
+
+  #pulse() {
+    const run = this.#run;
+    if (!run?.info) return;
+    if (run.missed >= MISSED_BEATS) {
+      this.#lost(run, `no sign of life for ${(HEARTBEAT_MS * MISSED_BEATS) / 1000} s, so it was ended`);
+      return;
+    }
+    run.missed += 1;
+    const timeoutMs = HEARTBEAT_MS * (MISSED_BEATS + 1);
+    run.peer.request("ping", {}, { timeoutMs, isBackground: true }).then(
+      () => (run.missed = 0),
+      () => {},
+    );
+  }
+}

@@ -1,0 +1,183 @@
+"""A sidecar with the real line and a toy engine: `code` is JSON, a list of steps done in order.
+
+Steps: `{"tool": name, "args": {...}}`, `{"parallel": [steps]}`, `{"confirm": risk}`, `{"models": true}`,
+`{"phase": name}`, `{"wait": true}` (until aborted), `{"crash": true}` (an exception),
+`{"die": code}`, `{"freeze": true}`, `{"print": text}` (to stdout, behind the line's back),
+`{"fail": text}`, `{"terminate": true}`, `{"env": name}`.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from pi_fabric.base.jsonvalue import Json, JsonObject
+from pi_fabric.config.model import FabricConfig
+from pi_fabric.execution.model import ExecResult
+from pi_fabric.host.pi.channel import claim_stdio
+from pi_fabric.host.pi.settings import Settings, trust_state
+from pi_fabric.host.pi.sidecar import Sidecar
+from pi_fabric.protocol.actions import ImageBlock
+from pi_fabric.protocol.events import CallEnded, CallStarted, EventSink, PhaseStarted
+from pi_fabric.protocol.host import ApprovalQuestion, HostPorts
+
+
+class Run:
+    def __init__(self, ports: HostPorts, cwd: Path, sink: EventSink, abort: anyio.Event) -> None:
+        self._ports, self._cwd, self._sink, self._abort = ports, cwd, sink, abort
+        self._count = 0
+        self.images: list[ImageBlock] = []
+        self.error: str | None = None
+        self.terminate = False
+
+    async def do(self, step: JsonObject) -> Json:
+        (kind,) = [key for key in step if key != "args"]
+        return await getattr(self, f"_{kind}")(step[kind], step.get("args", {}))
+
+    async def _tool(self, name: str, args: JsonObject) -> Json:
+        number = self._count
+        self._count += 1
+        call_id = f"fabric_{number}"
+        self._sink(CallStarted(sequence=number, call_id=call_id, ref=f"pi.{name}", args=args))
+        updates: list[Json] = []
+        assert self._ports.tools is not None
+        result = await self._ports.tools.run(
+            name, args, call_id=call_id, cwd=self._cwd, update=updates.append
+        )
+        self.images += result.images
+        self._sink(
+            CallEnded(
+                sequence=number, outcome="succeeded", stage=None, cause=None, error=None, result=result.text
+            )
+        )
+        return {
+            "text": result.text,
+            "isError": result.is_error,
+            "details": result.details,
+            "executed": result.executed_args,
+            "updates": len(updates),
+        }
+
+    async def _parallel(self, steps: Sequence[JsonObject], _args: JsonObject) -> Json:
+        results: dict[int, Json] = {}
+
+        async def one(index: int, step: JsonObject) -> None:
+            results[index] = await self.do(step)
+
+        async with anyio.create_task_group() as tasks:
+            for index, step in enumerate(steps):
+                tasks.start_soon(one, index, step)
+        return [results[index] for index in sorted(results)]
+
+    async def _confirm(self, risk: str, _args: JsonObject) -> Json:
+        port = self._ports.approvals
+        assert port is not None
+        if not port.has_ui:
+            return "nobody to ask"
+        question = ApprovalQuestion(risk=risk, ref="pi.bash", detail="ls")  # pyright: ignore[reportArgumentType] - a word from the test
+        return await port.confirm(question)
+
+    async def _models(self, _value: Json, _args: JsonObject) -> Json:
+        assert self._ports.models is not None
+        return list(await self._ports.models.list())
+
+    async def _phase(self, name: str, _args: JsonObject) -> Json:
+        self._sink(PhaseStarted(index=0, name=name))
+        await anyio.sleep(0.15)
+        return None
+
+    async def _wait(self, _value: Json, _args: JsonObject) -> Json:
+        await self._abort.wait()
+        self.error = "aborted"
+        return None
+
+    async def _abortable(self, step: JsonObject, _args: JsonObject) -> Json:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._cancel_on_abort, tasks.cancel_scope)
+            result = await self.do(step)
+            tasks.cancel_scope.cancel()
+            return result
+        self.error = "aborted"
+        return None
+
+    async def _cancel_on_abort(self, scope: anyio.CancelScope) -> None:
+        await self._abort.wait()
+        scope.cancel()
+
+    async def _crash(self, _value: Json, _args: JsonObject) -> Json:
+        raise RuntimeError("a fault in Python")
+
+    async def _die(self, code: int, _args: JsonObject) -> Json:
+        print("last words", file=sys.stderr, flush=True)
+        os._exit(code)
+
+    async def _freeze(self, _value: Json, _args: JsonObject) -> Json:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return None
+
+    async def _print(self, text: str, _args: JsonObject) -> Json:
+        print(text, flush=True)
+        return "printed"
+
+    async def _fail(self, text: str, _args: JsonObject) -> Json:
+        self.error = text
+        return None
+
+    async def _terminate(self, _value: Json, _args: JsonObject) -> Json:
+        self.terminate = True
+        return None
+
+    async def _env(self, name: str, _args: JsonObject) -> Json:
+        return os.environ.get(name)
+
+
+class StubFabric:
+    def __init__(self, ports: HostPorts, cwd: Path) -> None:
+        self._ports, self._cwd = ports, cwd
+
+    async def execute(
+        self, arguments: Json, *, sink: EventSink | None = None, abort: anyio.Event | None = None
+    ) -> ExecResult:
+        run = Run(self._ports, self._cwd, sink or (lambda _event: None), abort or anyio.Event())
+        steps = (
+            json.loads(arguments["code"])
+            if arguments["code"].startswith("[")
+            else [{"fail": arguments["code"]}]
+        )
+        results = [await run.do(step) for step in steps]
+        text = json.dumps(results) if run.error is None else f"error: {run.error}"
+        return ExecResult(
+            outcome="succeeded" if run.error is None else "failed",
+            text=text,
+            trace={"version": 1, "operations": []},
+            images=tuple(run.images),
+            terminate=run.terminate,
+        )
+
+    async def describe_providers(self) -> Sequence[JsonObject]:
+        return [{"name": "pi", "description": "Core tools."}, {"name": "tools", "description": "Discovery."}]
+
+
+@asynccontextmanager
+async def open_stub(ports: HostPorts, _config: FabricConfig, cwd: Path) -> AsyncGenerator[StubFabric]:
+    yield StubFabric(ports, cwd)
+
+
+def load_settings(cwd: Path, environ: Mapping[str, str], is_trusted: bool) -> Settings:
+    config = FabricConfig(full_code_mode=environ.get("PI_FABRIC_FULL_CODE_MODE") != "false")
+    notice = environ.get("STUB_NOTICE")
+    return Settings(
+        config=config,
+        trust=trust_state(cwd, environ, is_trusted=is_trusted),
+        notices=(notice,) if notice else (),
+    )
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    anyio.run(Sidecar(claim_stdio(), open_fabric=open_stub, load_settings=load_settings).run)
