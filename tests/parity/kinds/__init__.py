@@ -1,0 +1,1 @@
+"""How each kind of golden is compared: one check per kind, registered in `run.KINDS`."""
