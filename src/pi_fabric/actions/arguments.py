@@ -37,9 +37,11 @@ def repair(action: Action, args: Json) -> JsonObject:
     """
     if not is_object(args):
         return {}
-    named = canonical(action.shape, args) if action.shape else args
-    repaired = _repair_value(named, action.input_schema)
-    return repaired if is_object(repaired) else named
+    if action.shape is None:
+        return _repair_object_by(action.input_schema, args)
+    repaired = _repair_object_by(action.input_schema, canonical(action.shape, args))
+    # A list that arrived as text has elements only now.
+    return canonical(action.shape, repaired)
 
 
 def validate(action: Action, ref: str, args: JsonObject) -> None:
@@ -72,6 +74,11 @@ def _accepts_anything(schema: JsonObject) -> bool:
         and constraints <= {"properties"}
         and (not schema.get("properties"))
     )
+
+
+def _repair_object_by(schema: JsonObject, args: JsonObject) -> JsonObject:
+    repaired = _repair_value(args, schema)
+    return repaired if is_object(repaired) else args
 
 
 def _repair_value(value: Json, schema: Json) -> Json:
