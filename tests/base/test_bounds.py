@@ -112,11 +112,14 @@ def test_the_marker_says_exactly_how_much_is_missing(text: str, max_units: int) 
 def test_cuts_prefer_line_ends() -> None:
     text = "".join(f"line {number:03}\n" for number in range(100))
 
-    kept = head_and_tail(text, 105, lambda omitted: f"<{omitted} left out>\n")
+    kept = head_and_tail(text, 105, lambda omitted: f"<{omitted} left out>")
 
-    head, _, tail = kept.partition("<")
-    assert head.endswith("\n")
-    assert tail.splitlines()[1].startswith("line ")
+    assert kept.split("\n") == [
+        *(f"line {number:03}" for number in range(5)),
+        "<818 left out>",
+        *(f"line {number:03}" for number in range(96, 100)),
+        "",
+    ]
 
 
 def test_without_room_for_the_marker_only_the_start_is_kept() -> None:

@@ -67,8 +67,8 @@ def take_last_units(text: str, max_units: int) -> str:
 def head_and_tail(text: str, max_units: int, marker: Callable[[int], str]) -> str:
     """Keep both ends of `text` and say what is missing between them.
 
-    Cuts prefer line ends: the head ends after one and the tail starts after one when that costs at most
-    a quarter of either.
+    Cuts prefer line ends, when that costs at most a quarter of the head or the tail; the marker is then a
+    line of its own.
 
     Args:
         text: Any string.
@@ -86,7 +86,7 @@ def head_and_tail(text: str, max_units: int, marker: Callable[[int], str]) -> st
     if room <= 0:
         return take_units(text, max_units)
     head = _to_line_end(take_units(text, room - room // 2))
-    tail = _from_line_start(take_last_units(text, room // 2))
+    tail = _from_line_end(take_last_units(text, room // 2))
     return f"{head}{marker(total - utf16_length(head) - utf16_length(tail))}{tail}"
 
 
@@ -95,6 +95,6 @@ def _to_line_end(head: str) -> str:
     return head if end < 0 else head[: end + 1]
 
 
-def _from_line_start(tail: str) -> str:
+def _from_line_end(tail: str) -> str:
     start = tail.find("\n", 0, len(tail) // _LINE_END_SHARE)
-    return tail if start < 0 else tail[start + 1 :]
+    return tail if start < 0 else tail[start:]

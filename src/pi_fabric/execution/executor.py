@@ -17,10 +17,11 @@ from pi_fabric.config import FabricConfig
 from pi_fabric.execution.bridge import GuestBridge
 from pi_fabric.execution.deadlines import extend_for, start_deadline
 from pi_fabric.execution.guards import ChildCapGuard, FullCodeGuard
+from pi_fabric.execution.log_buffer import LogBuffer
 from pi_fabric.execution.model import ExecRequest, ExecResult
+from pi_fabric.execution.nested_result import truncate_nested
 from pi_fabric.execution.report import Report
 from pi_fabric.execution.request import parse_request
-from pi_fabric.execution.result_text import LogBuffer, truncate_nested
 from pi_fabric.execution.workflow import Workflow
 from pi_fabric.history.trace import TraceRecorder
 from pi_fabric.protocol.actions import ImageBlock

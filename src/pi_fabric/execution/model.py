@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject
+from pi_fabric.history.trace import persisted_details
 from pi_fabric.protocol.actions import ImageBlock, Outcome
 
 ResultFormat = Literal["auto", "yaml", "json", "text"]
@@ -76,8 +77,5 @@ class ExecResult:
 
     @property
     def details(self) -> JsonObject:
-        """What the host persists: the trace and nothing else that grows."""
-        kept: JsonObject = {"success": self.success, "trace": self.trace}
-        if self.language is not None:
-            kept["outputFormat"] = self.language
-        return kept
+        """What the host persists: `{success, trace, outputFormat?}` within 512 KiB."""
+        return persisted_details(success=self.success, trace=self.trace, output_format=self.language)

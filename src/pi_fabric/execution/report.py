@@ -6,8 +6,9 @@ from pi_fabric.base.jsonvalue import UNDEFINED, Json, is_object
 from pi_fabric.config import FabricConfig
 from pi_fabric.execution.format_value import Formatted, format_value
 from pi_fabric.execution.guest_errors import describe_error
+from pi_fabric.execution.log_buffer import LogBuffer
 from pi_fabric.execution.model import ExecRequest, ExecResult, TypeProblem
-from pi_fabric.execution.result_text import LogBuffer, join_result
+from pi_fabric.execution.result_text import join_result
 from pi_fabric.execution.spill import spill_text
 from pi_fabric.history.trace import TraceRecorder
 from pi_fabric.protocol.actions import ImageBlock, Outcome
@@ -94,7 +95,7 @@ class Report:
         if value is not UNDEFINED:
             formatted = format_value(value, self._request.result_format or executor.result_format)
         joined = join_result(
-            logs=self._logs.lines,
+            logs=self._logs.everything,
             value=formatted,
             error=error,
             notices=notices,
