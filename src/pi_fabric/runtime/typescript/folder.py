@@ -1,0 +1,39 @@
+"""Private folders: the compiler reads and writes files, and nobody else should see a program's."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+
+@asynccontextmanager
+async def private_folder(fill: Callable[[Path], None]) -> AsyncGenerator[Path]:
+    """A folder of mode 0700 that is removed when the block is left.
+
+    Args:
+        fill: Puts the first files there; called in a thread.
+    """
+    folder = await anyio.to_thread.run_sync(_make, fill)
+    try:
+        yield folder
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(_remove, folder)
+
+
+def _make(fill: Callable[[Path], None]) -> Path:
+    # Resolved, because a server compares paths: on some systems the temporary folder is a link.
+    folder = Path(tempfile.mkdtemp(prefix="pi-fabric-")).resolve()
+    try:
+        fill(folder)
+    except BaseException:
+        _remove(folder)
+        raise
+    return folder
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
