@@ -4,6 +4,7 @@ A child is a tree: it leads its own session, is ended by a ladder of bounded ste
 KILL), and is gone when its context is left. Nothing else in this package starts processes.
 """
 
+import asyncio
 import os
 import signal
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
@@ -155,6 +156,11 @@ def _has_group(pid: int) -> bool:
 async def _close_pipes(process: Process) -> None:
     for stream in (process.stdin, process.stdout, process.stderr):
         await _close(stream)
+    # anyio leaves the descriptors to the transport, and that waits for the other end, which a process
+    # that was spared may hold for ever. Neither library has a public way to say so.
+    transport = getattr(getattr(process, "_process", None), "_transport", None)
+    if isinstance(transport, asyncio.SubprocessTransport):
+        transport.close()
 
 
 async def _close(stream: AsyncResource | None) -> None:
