@@ -71,6 +71,7 @@ async def open_fabric(
     cwd: Path,
     environ: Mapping[str, str] | None = None,
     providers: Sequence[Provider] | None = None,
+    is_trusted: bool = False,
 ) -> AsyncGenerator[Fabric]:
     """Build Fabric over a host and keep it open for the block; everything it started ends with it.
 
@@ -80,6 +81,7 @@ async def open_fabric(
         cwd: Working folder of the programs' calls.
         environ: Environment; None reads the process's own.
         providers: Providers instead of the built-in ones.
+        is_trusted: True when the user trusts the project; a compiler in its node_modules may then run.
 
     Raises:
         Unavailable: If the configured engine is not one of this version's.
@@ -92,7 +94,9 @@ async def open_fabric(
     )
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(_engine(config))
-        typescript = await stack.enter_async_context(TypeScript(environ=environment, cwd=cwd))
+        typescript = await stack.enter_async_context(
+            TypeScript(environ=environment, cwd=cwd if is_trusted else None)
+        )
         yield Fabric(
             ExecutionServices(
                 registry=registry,

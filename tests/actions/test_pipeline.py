@@ -67,7 +67,7 @@ class Recording:
     async def pipeline(self) -> Pipeline:
         deadline = Deadline(10, FakeClock())
         risks: tuple[Risk, ...] = ("read", "write", "execute", "network", "agent")
-        policy: dict[Risk, Policy] = {risk: self._policy for risk in risks}
+        policy: dict[Risk, Policy] = dict.fromkeys(risks, self._policy)
         return Pipeline(
             PipelineContext(
                 catalogue=await Registry([One(self._answer)]).catalogue(),

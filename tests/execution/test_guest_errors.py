@@ -13,7 +13,7 @@ def test_frames_are_in_positions_of_the_submitted_text() -> None:
     error = GuestError(
         name="TypeError",
         message="no",
-        stack="    at inner (program.js:3:7)\n    at program (program.js:9:1)\n    at kernel (kernel.js:1:1)\n",
+        stack="    at inner (program.js:3:7)\n    at program (program.js:9:1)\n    at k (kernel.js:1:1)\n",
     )
     assert describe_error(error, shift_up) == (
         "TypeError: no\n    at inner (guest code:2:7)\n    at guest code:8:1"

@@ -2,10 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import anyio
+import anyio.to_thread
 
 from pi_fabric.actions.approvals import GRANTED_VARIABLE, Approvals
 from pi_fabric.actions.discovery import Discovery
@@ -76,7 +78,14 @@ async def execute(
             result = await run.carry_out()
             watchers.cancel_scope.cancel()
             return result
-    return run.aborted()
+    return await run.aborted()
+
+
+async def _off_the_loop(report: Callable[[], ExecResult]) -> ExecResult:
+    # A large value takes long to format, and a cut one is written to a file. An abort comes too late.
+    with anyio.CancelScope(shield=True):
+        return await anyio.to_thread.run_sync(report)
+    raise AssertionError("a shielded scope is not cancelled")
 
 
 async def _cancel_on(abort: anyio.Event, scope: anyio.CancelScope) -> None:
@@ -117,14 +126,17 @@ class _Run:
         declarations = generate_declarations(
             {name: self._catalogue.actions_of(name) for name in self._catalogue.providers},
             full_code_mode=self._services.config.full_code_mode,
+            disabled=[name for name, absence in self._catalogue.absent.items() if not absence.is_declared],
         )
         prepared = await self._services.typescript.prepare(self._request.code, declarations)
         if isinstance(prepared, Refused):
-            return self._report.refused(prepared)
-        return self._report.finished(await self._run(prepared), prepared, phases=self._workflow.phases)
+            return await _off_the_loop(partial(self._report.refused, prepared))
+        ended = await self._run(prepared)
+        phases = self._workflow.phases
+        return await _off_the_loop(partial(self._report.finished, ended, prepared, phases=phases))
 
-    def aborted(self) -> ExecResult:
-        return self._report.aborted(phases=self._workflow.phases)
+    async def aborted(self) -> ExecResult:
+        return await _off_the_loop(partial(self._report.aborted, phases=self._workflow.phases))
 
     async def _run(self, prepared: Prepared) -> EngineResult:
         config = self._services.config

@@ -14,7 +14,7 @@
   const { stringify } = JSON;
   const promiseThen = Function.prototype.call.bind(Promise.prototype.then);
 
-  const run = { strings: create(null), full: true, tokenTotal: Infinity, tokensSpent: 0 };
+  const run = { strings: create(null), tokenTotal: Infinity, tokensSpent: 0 };
 
   const isObject = (value) => typeof value === "object" && value !== null && !isArray(value);
   const asObject = (value) => (isObject(value) ? value : {});
@@ -22,10 +22,12 @@
 
   // ---- namespaces ---------------------------------------------------------------------------------------
 
-  // Answers every property that is not language machinery: a symbol, or `then`, which would make it a promise.
+  // Language machinery asks for these: a symbol, `then` of what is awaited, `toJSON` of what is serialised.
+  const isMachinery = (key) => typeof key === "symbol" || key === "then" || key === "toJSON";
+  // Answers every name; writing to it is ignored.
   const namespace = (target, answer) =>
-    new $Proxy(freeze(target), {
-      get: (own, key) => (hasOwn(own, key) ? own[key] : typeof key === "symbol" || key === "then" ? undefined : answer(key)),
+    new $Proxy(target, {
+      get: (own, key) => (hasOwn(own, key) ? own[key] : isMachinery(key) ? undefined : answer(key)),
       set: () => true,
       defineProperty: () => true,
       deleteProperty: () => true,
@@ -304,7 +306,7 @@
   };
   kernel.define("π", new $Proxy(create(null), {
     get: (_, key) => {
-      if (typeof key === "symbol" || key === "then" || key === "toJSON") return undefined;
+      if (isMachinery(key)) return undefined;
       if (!hasOwn(run.strings, key)) throw noString(key);
       return run.strings[key];
     },
