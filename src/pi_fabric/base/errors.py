@@ -99,7 +99,7 @@ class LimitReached(FabricError):
 
     def __init__(self, what: str, limit: float, unit: str, *, hint: str = "") -> None:
         tail = f"; {hint}" if hint else ""
-        super().__init__(f"{what} is limited to {limit:g} {unit}{tail}")
+        super().__init__(f"{what} is limited to {limit:.15g} {unit}{tail}")
         self.what = what
         self.limit = limit
         self.unit = unit

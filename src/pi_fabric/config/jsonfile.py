@@ -25,6 +25,18 @@ MAX_DEPTH = 64
 # How many repeated names are listed.
 MAX_LISTED = 5
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|NaN|-?Infinity')
+# What the standard decoder says, as people who edit the file would say it.
+_REASONS = (
+    ("Expecting value", "a value is expected here"),
+    ("Expecting property name", "a key in double quotes is expected here"),
+    ("Expecting ':'", "a colon is expected here"),
+    ("Expecting ','", "a comma or the closing bracket is expected here"),
+    ("Illegal trailing comma", "there is a comma after the last item"),
+    ("Unterminated string", "the string that begins here has no end"),
+    ("Invalid control character", "a string holds a line break or control character"),
+    ("Invalid \\", "the backslash begins no known escape"),
+    ("Extra data", "something follows after the closing bracket"),
+)
 # An integer of more digits than the largest double is that double's infinity; int() refuses 4,301.
 _MAX_INTEGER_DIGITS = 310
 
@@ -166,7 +178,7 @@ def _reason(error: json.JSONDecodeError, text: str) -> str:
         return "the file is empty"
     if error.pos >= len(text):
         return "the text ends too early"
-    return f"{error.msg[0].lower()}{error.msg[1:]}"
+    return next((ours for theirs, ours in _REASONS if error.msg.startswith(theirs)), error.msg.lower())
 
 
 def _place(text: str, literal: str) -> str:
