@@ -29,7 +29,7 @@ def test_a_row_and_its_test_are_well(tmp_path: Path) -> None:
     "test",
     [
         'import pytest\npytestmark = [pytest.mark.requirement("x:y:z", "area:feature:variant")]\n',
-        'import pytest\nCASE = pytest.param(marks=pytest.mark.requirement("area:feature:variant", "x:y:z"))\n',
+        'import pytest\nX = pytest.param(marks=pytest.mark.requirement("area:feature:variant", "x:y:z"))\n',
     ],
 )
 def test_ids_count_wherever_a_test_file_puts_the_mark(tmp_path: Path, test: str) -> None:
