@@ -7,8 +7,8 @@ EVERYTHING = {
     "path": "src/a.ts", "offset": 3, "limit": 9, "content": "secret", "command": "ls", "query": "q",
     "context": 2, "id": "id-1", "name": "nm", "topic": "t/x", "to": "bob", "after": 4, "key": "k",
     "prefix": "pre", "provider": "mcp", "namespace": "ns", "ref": "pi.read", "total": 5, "status": "running",
-    "phase": "p1", "kind": "task", "completed": 2, "level": "info", "itemCount": 4, "stageCount": 2, "concurrency": 3,
-    "token": "abc", "data": {"a": 1},
+    "phase": "p1", "kind": "task", "completed": 2, "level": "info", "itemCount": 4, "stageCount": 2,
+    "concurrency": 3, "token": "abc", "data": {"a": 1},
 }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Keep a result that is too large for the program out of the sandbox."""
 
 from pi_fabric.base.bounds import take_units
-from pi_fabric.base.jsonvalue import UNDEFINED, Json, Undefined, encode, stringify, utf16_length
+from pi_fabric.base.jsonvalue import UNDEFINED, Json, encode, stringify, utf16_length
 
 # The preview stays this far below the bound, so that the record around it fits too.
 PREVIEW_MARGIN_CHARS = 200
@@ -9,7 +9,7 @@ PREVIEW_MARGIN_CHARS = 200
 _MAX_STRETCH = 6
 
 
-def truncate_nested(value: Json | Undefined, max_chars: int) -> tuple[Json | Undefined, bool]:
+def truncate_nested(value: Json, max_chars: int) -> tuple[Json, bool]:
     """Replace a result that is too large for the program by a preview of its JSON.
 
     Args:
