@@ -80,6 +80,20 @@ def test_output_that_goes_to_no_terminal_is_plain(project: Path, capsys: pytest.
     assert "\x1b" not in show(project, capsys)
 
 
+def test_control_characters_of_a_file_do_not_reach_the_terminal(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(project, {"subagents": {"model": "m\x1b]0;x\x07"}, "\x9b2J": 1, "capture": {"risks": {"\x1bc": 1}}})
+
+    assert all(char == "\n" or char.isprintable() for char in show(project, capsys))
+
+
+def test_many_corrections_are_listed_in_part(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(project, {"capture": {"risks": {f"tool{number}": 0 for number in range(50)}}})
+
+    assert "  and 30 more; --json lists them all" in show(project, capsys)
+
+
 def test_json_holds_the_whole_configuration_with_origins(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

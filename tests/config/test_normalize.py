@@ -244,7 +244,7 @@ def test_an_object_of_the_wrong_type_counts_as_empty() -> None:
 
 @pytest.mark.requirement("config:unknown:suggested")
 def test_an_unknown_key_is_named_with_the_nearest_one() -> None:
-    found = unknown_keys(
+    found, more = unknown_keys(
         {"executor": {"timeoutMS": 1}, "exectuor": {}, "zzz": 1, "capture": {"risks": {"any": 1}}}
     )
 
@@ -253,6 +253,21 @@ def test_an_unknown_key_is_named_with_the_nearest_one() -> None:
         ("exectuor", "executor"),
         ("zzz", None),
     ]
+    assert more == 0
+
+
+def test_many_unknown_keys_are_listed_in_part() -> None:
+    found, more = unknown_keys({f"key{number}": number for number in range(1_000)})
+
+    assert (len(found), more) == (10, 990)
+
+
+def test_names_from_a_file_are_shown_cut_and_without_control_characters() -> None:
+    [escape], _ = unknown_keys({"a\x1b[2J": 1})
+    [long], _ = unknown_keys({"n" * 100_000: 1})
+
+    assert escape.key == "a\\x1b[2J"
+    assert len(long.key) == 40
 
 
 def test_every_key_has_a_line_about_it_and_accepts_its_own_default() -> None:

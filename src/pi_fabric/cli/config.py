@@ -9,6 +9,7 @@ import typer
 
 from pi_fabric.base.jsonvalue import Json, JsonObject, stringify
 from pi_fabric.base.paths import shorten_home
+from pi_fabric.base.printable import printable
 from pi_fabric.cli.output import emit, table_console
 from pi_fabric.config import KEYS, LoadedConfig, load_config
 from pi_fabric.config.keys import plain
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
 
+# A screenful; what is more is in the JSON.
+MAX_LISTED = 20
 TRUST_SENTENCES = {
     "stored": "trusted by your decision",
     "default": "trusted by default; keys that widen what programs may do are left out",
@@ -33,7 +36,9 @@ def config() -> None:
 @app.command()
 def show(
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
-    cwd: Annotated[Path, typer.Option("--cwd", help="Folder of the project.", exists=True)] = Path(),
+    cwd: Annotated[
+        Path, typer.Option("--cwd", help="Folder of the project.", exists=True, file_okay=False)
+    ] = Path(),
 ) -> None:
     """Show every value in force and where it was set."""
     loaded = load_config(cwd=cwd.absolute(), environ=os.environ, trust=None)
@@ -43,7 +48,7 @@ def show(
     console = table_console()
     console.print(_table(loaded))
     for line in _remarks(loaded):
-        console.print(line, soft_wrap=not console.is_terminal)
+        console.print(printable(line), soft_wrap=not console.is_terminal)
 
 
 def as_object(loaded: LoadedConfig) -> JsonObject:
@@ -102,7 +107,7 @@ def _table(loaded: LoadedConfig) -> "Table":
 def _value_text(value: Json) -> str:
     if value is None:
         return "(not set)"
-    return value if isinstance(value, str) else stringify(value)
+    return printable(value if isinstance(value, str) else stringify(value))
 
 
 def _remarks(loaded: LoadedConfig) -> Iterator[str]:
@@ -112,12 +117,14 @@ def _remarks(loaded: LoadedConfig) -> Iterator[str]:
         yield f"{file.layer:<8} {shorten_home(file.path, os.environ)}{states.get(file.state, '')}"
     yield f"{'trust':<8} {TRUST_SENTENCES[loaded.trust]}"
     if loaded.corrections:
-        yield "\n* corrected:"
-    for fault in loaded.corrections:
+        yield from ("", "* corrected:")
+    for fault in loaded.corrections[:MAX_LISTED]:
         where = f"{shorten_home(fault.file, os.environ)}: " if fault.file else ""
         yield f"  {where}{fault}"
+    if len(loaded.corrections) > MAX_LISTED:
+        yield f"  and {len(loaded.corrections) - MAX_LISTED} more; --json lists them all"
     if loaded.notices:
-        yield "\nNotices:"
+        yield from ("", "Notices:")
     for notice in loaded.notices:
         where = f"{shorten_home(notice.file, os.environ)}: " if notice.file else ""
         yield f"  {where}{notice.message}"

@@ -16,7 +16,7 @@ from pi_fabric.config.jsonfile import FileState, JsonFile, read_json_object
 from pi_fabric.config.keys import value_at
 from pi_fabric.config.model import KEYS, FabricConfig
 from pi_fabric.config.normalize import Correction, drop_misplaced, normalize, unknown_keys
-from pi_fabric.config.trust import TrustState, stored_trust, without_widening
+from pi_fabric.config.trust import TrustState, may_exist, stored_trust, without_widening
 
 FILE_NAME = "fabric.json"
 Layer = Literal["default", "global", "project", "environment"]
@@ -143,7 +143,7 @@ def _project_layer(
     path: Path, trust: TrustState, below: JsonObject, notices: list[Notice]
 ) -> tuple[_Layer, ConfigFile]:
     if trust == "untrusted":
-        state = "untrusted" if path.is_file() else "absent"
+        state = "untrusted" if may_exist(path) else "absent"
         if state == "untrusted":
             text = "not read, because the project is not trusted. Type /trust in Pi to trust it."
             notices.append(Notice(message=text, file=path))
@@ -177,9 +177,12 @@ def _remarks(file: JsonFile) -> Iterator[str]:
         yield f"{file.problem}. The file is ignored and left as it is."
     for repair in file.repairs:
         yield f"{repair}."
-    for unknown in unknown_keys(file.value):
+    listed, more = unknown_keys(file.value)
+    for unknown in listed:
         hint = f" Did you mean {unknown.suggestion}?" if unknown.suggestion else ""
-        yield f"{'.'.join(unknown.path)} is no known key; it is ignored.{hint}"
+        yield f"{unknown.key} is no known key; it is ignored.{hint}"
+    if more:
+        yield f"{more} more keys are not known; they are ignored."
 
 
 def _merged(layers: Sequence[_Layer]) -> JsonObject:

@@ -9,6 +9,7 @@ from typing import TypeVar
 import psutil
 
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject, is_object, stringify
+from pi_fabric.base.printable import printable
 from pi_fabric.config.keys import Key, Section, camel_case, members, plain
 from pi_fabric.config.kinds import Fault, is_finite
 from pi_fabric.config.model import GIB, ExecutorConfig, FabricConfig
@@ -18,6 +19,8 @@ S = TypeVar("S", bound=Section)
 QUICKJS_MAX_BYTES = 4 * GIB - 1
 # A bad value is shown as far as it helps to recognise it.
 SHOWN_CHARS = 40
+# A file of another program may hold thousands.
+MAX_LISTED = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +38,8 @@ class Correction:
 
     @property
     def key(self) -> str:
-        """Dotted path of the value."""
-        return ".".join(self.path)
+        """Dotted path of the value, fit to be shown."""
+        return dotted(self.path)
 
     def __str__(self) -> str:
         outcome = "it is left out" if self.used is None else f"{self.used} is used"
@@ -58,6 +61,11 @@ class UnknownKey:
     path: tuple[str, ...]
     suggestion: str | None
     """The nearest key in the same section."""
+
+    @property
+    def key(self) -> str:
+        """Dotted path, fit to be shown."""
+        return dotted(self.path)
 
 
 def normalize(value: Json, *, ram_bytes: int | None = None) -> Normalized:
@@ -85,9 +93,15 @@ def drop_misplaced(value: Json) -> tuple[JsonObject, tuple[Correction, ...]]:
     return _placed(FabricConfig, value, (), log), tuple(log)
 
 
-def unknown_keys(value: JsonObject) -> tuple[UnknownKey, ...]:
-    """Keys of one file that no section declares, each with the nearest name beside it."""
-    return tuple(_unknown(FabricConfig, value, ()))
+def unknown_keys(value: JsonObject) -> tuple[tuple[UnknownKey, ...], int]:
+    """Keys of one file that no section declares.
+
+    Returns:
+        The first ten, each with the nearest name beside it, and how many more there are.
+    """
+    found = list(_unknown(FabricConfig, value, ()))
+    listed = (UnknownKey(path=path, suggestion=_nearest(path, known)) for path, known in found[:MAX_LISTED])
+    return tuple(listed), max(0, len(found) - MAX_LISTED)
 
 
 def correction(path: tuple[str, ...], fault: Fault) -> Correction:
@@ -96,11 +110,19 @@ def correction(path: tuple[str, ...], fault: Fault) -> Correction:
     return Correction(path=path + fault.path, given=show(fault.given), used=used, reason=fault.reason)
 
 
+def dotted(path: tuple[str, ...]) -> str:
+    """A path for people: names that a file chose are cut, and control characters in them escaped."""
+    return ".".join(_cut(printable(part)) for part in path)
+
+
 def show(value: Json) -> str:
     """A value as JSON on one line, at most 40 characters; numbers past JavaScript's range stay visible."""
     if isinstance(value, int | float) and not isinstance(value, bool) and not is_finite(value):
         return "a number too large" if value > 0 else "a number too small"
-    text = stringify(value)
+    return _cut(printable(stringify(value)))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 1]}…"
 
 
@@ -161,7 +183,9 @@ def _executor(config: FabricConfig, ram_bytes: int, log: list[Correction]) -> Ex
     return executor
 
 
-def _unknown(kind: type[Section], value: JsonObject, prefix: tuple[str, ...]) -> Iterator[UnknownKey]:
+def _unknown(
+    kind: type[Section], value: JsonObject, prefix: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Sequence[str]]]:
     known = {
         (member.path[0] if isinstance(member, Key) else camel_case(name)): member
         for name, member in members(kind)
@@ -169,12 +193,13 @@ def _unknown(kind: type[Section], value: JsonObject, prefix: tuple[str, ...]) ->
     for name, item in value.items():
         member = known.get(name)
         if member is None:
-            yield UnknownKey(path=(*prefix, name), suggestion=_nearest(name, list(known), prefix))
+            yield (*prefix, name), list(known)
         elif not isinstance(member, Key) and is_object(item):
             yield from _unknown(member, item, (*prefix, name))
 
 
-def _nearest(name: str, known: Sequence[str], prefix: tuple[str, ...]) -> str | None:
+def _nearest(path: tuple[str, ...], known: Sequence[str]) -> str | None:
+    *prefix, name = path
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    found = difflib.get_close_matches(name.casefold()[:80], by_folded, n=1)
+    found = difflib.get_close_matches(name[:SHOWN_CHARS].casefold(), by_folded, n=1)
     return ".".join((*prefix, by_folded[found[0]])) if found else None

@@ -61,7 +61,15 @@ def needs_trust(place: Path, environ: Mapping[str, str]) -> bool:
     guarded = (place / ".pi" / entry for entry in _GUARDED_ENTRIES)
     of_user = home_dir(environ).resolve() / ".agents" / "skills"
     skills = (folder / ".agents" / "skills" for folder in (place, *place.parents))
-    return any(map(_may_exist, guarded)) or any(_may_exist(path) for path in skills if path != of_user)
+    return any(map(may_exist, guarded)) or any(may_exist(path) for path in skills if path != of_user)
+
+
+def may_exist(path: Path) -> bool:
+    """False only when a path is surely not there: a folder that may not be looked into may hold it."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
 
 
 def without_widening(project: JsonObject, base: FabricConfig) -> tuple[JsonObject, tuple[Key, ...]]:
@@ -79,13 +87,6 @@ def without_widening(project: JsonObject, base: FabricConfig) -> tuple[JsonObjec
     for key in left_out:
         kept = _without(kept, key.path)
     return kept, left_out
-
-
-def _may_exist(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        return True
 
 
 def _nearest_decision(store: JsonObject, place: Path) -> bool | None:
