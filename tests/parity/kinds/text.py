@@ -2,8 +2,6 @@
 
 import re
 
-import yaml
-
 from pi_fabric.base.bounds import clip_bytes, take_units
 from pi_fabric.base.jsonvalue import UNDEFINED, JsonObject, stringify
 from pi_fabric.execution.format_value import format_value
@@ -20,6 +18,8 @@ NO_STRING = re.compile(
     r"|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?",
     re.IGNORECASE,
 )
+ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))")
+NAMED_ESCAPES = dict(zip("0abtnvfre_NLP", "\0\a\b\t\n\v\f\r\x1b\xa0\x85\u2028\u2029", strict=True))
 RECORDED_MARKER = re.compile(r"<HOISTED (.*)>")
 RECORDED_HEADING = re.compile(r"\n\n<RAW (.*) (\d+)>\n")
 OWN_MARKER = re.compile(r"\[text below: (.*)\]")
@@ -80,9 +80,23 @@ def _normalize(line: str, marker: re.Pattern[str]) -> tuple[str, str, str]:
 def _scalar(written: str, marker: re.Pattern[str]) -> str:
     if not written or NO_STRING.fullmatch(written):
         return written
-    text = str(yaml.safe_load(written)) if written[0] in "\"'" else written
+    text = _unquote(written)
     hoisted = marker.fullmatch(text)
     return f"<{_path(hoisted[1])}>" if hoisted else stringify(text)
+
+
+def _unquote(written: str) -> str:
+    # By hand: PyYAML refuses characters that YAML 1.2 allows between quotes.
+    if len(written) > 1 and written[0] == written[-1] == "'":
+        return written[1:-1].replace("''", "'")
+    if len(written) > 1 and written[0] == written[-1] == '"':
+        return ESCAPE.sub(_unescape, written[1:-1])
+    return written
+
+
+def _unescape(found: re.Match[str]) -> str:
+    digits = found[1] or found[2] or found[3]
+    return chr(int(digits, 16)) if digits else NAMED_ESCAPES.get(found[4], found[4])
 
 
 def _path(written: str) -> str:
