@@ -1,11 +1,35 @@
 """How these tests call a tool."""
 
+import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import anyio
 
 from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.host.standalone import StandaloneTools
 from pi_fabric.protocol.host import ToolResult
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Return when the condition holds; the hang guard fails the test when it never does."""
+    with anyio.fail_after(10):
+        while not condition():  # noqa: ASYNC110 - the world outside sends no event
+            await anyio.sleep(0.01)
+
+
+def content(path: Path) -> bytes:
+    """What is in a file; empty while it is not there."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def permissions(path: Path) -> int:
+    """Permission bits of what a path leads to."""
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 @dataclass(slots=True)

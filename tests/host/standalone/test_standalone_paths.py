@@ -14,9 +14,7 @@ async def test_a_relative_path_starts_in_the_folder_of_the_call(caller: Caller):
     assert await caller.text("read", path="./sub/../sub/a") == "here"
 
 
-async def test_a_tilde_is_the_home_folder(
-    caller: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_tilde_is_the_home_folder(caller: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "a").write_text("home")
     assert await caller.text("read", path="~/a") == "home"

@@ -17,8 +17,8 @@ from pi_fabric.base.errors import Unavailable
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.base.process import DEVNULL, child_process, end_tree
 from pi_fabric.host.standalone.call import ToolCall
-from pi_fabric.host.standalone.limits import MAX_BYTES, counted, size
-from pi_fabric.host.standalone.output_tail import OutputTail
+from pi_fabric.host.standalone.limits import counted, size
+from pi_fabric.host.standalone.output_tail import OutputTail, Tail
 from pi_fabric.host.standalone.paths import reason
 from pi_fabric.protocol.host import ToolResult
 
@@ -75,7 +75,7 @@ async def bash(call: ToolCall) -> ToolResult:
             ended = await _run(argv, call, output, timeout_s=args.timeout)
         except OSError as error:
             raise call.failed(_start_failure(call, args, error)) from error
-        return _result(args, output, ended)
+        return _result(args, output, await output.finish(), ended)
 
 
 def _shell() -> list[str]:
@@ -169,8 +169,8 @@ async def _take_rest(source: FileIO, output: OutputTail) -> None:
         await output.feed(chunk)
 
 
-def _result(args: BashArguments, output: OutputTail, ended: _Ended) -> ToolResult:
-    text, cut = _shown(output)
+def _result(args: BashArguments, output: OutputTail, tail: Tail, ended: _Ended) -> ToolResult:
+    text, cut = _shown(output, tail)
     details: JsonObject = {"exitCode": ended.exit_code, **cut}
     if ended.timed_out:
         after = f"{args.timeout:g} s"
@@ -188,16 +188,16 @@ def _result(args: BashArguments, output: OutputTail, ended: _Ended) -> ToolResul
     return ToolResult(text=_joined(text, f"[{error}]"), details=details, is_error=True)
 
 
-def _shown(output: OutputTail) -> tuple[str, JsonObject]:
+def _shown(output: OutputTail, tail: Tail) -> tuple[str, JsonObject]:
     """The output as text, and the details that tell what is missing from it."""
-    tail = output.shown()
     if not tail.is_cut:
         return tail.text or "(no output)", {}
     shown = f"the last {tail.lines:,} of {counted(output.total_lines, 'line')}"
     kept = f"all of it is in {output.path}"
     if output.trouble is not None:
         kept = f"{output.path or 'the file with all of it'} is not complete: {output.trouble}"
-    notice = f"[{shown} shown, at most {size(MAX_BYTES)} of {size(output.total_bytes)}; {kept}]"
+    part = f"{size(len(tail.text.encode()))} of {size(output.total_bytes)}"
+    notice = f"[{shown} shown, {part}; {kept}]"
     cut: JsonObject = {
         "truncation": {
             "outputLines": tail.lines,
@@ -225,6 +225,6 @@ def _start_failure(call: ToolCall, args: BashArguments, error: OSError) -> str:
     if error.errno == errno.E2BIG:
         length = size(len(args.command.encode()))
         return f"the command of {length} is too long to start; write it to a file and run that"
-    if error.filename == str(call.cwd):
+    if str(error.filename) == str(call.cwd):
         return f"the folder {call.cwd} that the command should run in is not there: {reason(error)}"
     return f"the shell cannot be started: {reason(error)}"

@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import aclosing
 
 import anyio
 import msgspec
@@ -48,15 +49,16 @@ async def find(call: ToolCall, *, ripgrep: Ripgrep) -> ToolResult:
 
 async def _matches(run: Run, pattern: re.Pattern[str], limit: int) -> tuple[list[str], bool]:
     paths: list[str] = []
-    async for record in records(run.stdout, end=b"\0", max_bytes=MAX_PATH_BYTES):
-        if isinstance(record, TooLong):
-            continue
-        path = os.fsdecode(record).removeprefix("./")
-        if pattern.fullmatch(path) is None:
-            continue
-        if len(paths) == limit:
-            return paths, True
-        paths.append(path)
+    stream = records(run.stdout, end=b"\0", max_bytes=MAX_PATH_BYTES)
+    async with aclosing(stream):
+        async for record in stream:
+            # No path is that long.
+            path = "" if isinstance(record, TooLong) else os.fsdecode(record).removeprefix("./")
+            if pattern.fullmatch(path) is None:
+                continue
+            if len(paths) == limit:
+                return paths, True
+            paths.append(path)
     return paths, False
 
 
@@ -69,5 +71,5 @@ def _result(
     if shown == len(paths) and not has_more:
         return ToolResult(text=text + trouble)
     bound = f"limit={len(paths)}" if shown == len(paths) else f"at most {size(MAX_BYTES)}"
-    notice = f"[the first {counted(shown, 'file')} shown ({bound}); use a narrower pattern or path]"
+    notice = f"[stopped after {counted(shown, 'file')} ({bound}); use a narrower pattern or path]"
     return ToolResult(text=f"{text}\n\n{notice}", details={"resultLimitReached": shown})

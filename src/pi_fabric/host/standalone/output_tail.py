@@ -76,6 +76,13 @@ class OutputTail:
         if len(self._tail) > 2 * MAX_BYTES:
             del self._tail[:-MAX_BYTES]
 
+    async def finish(self) -> Tail:
+        """What is shown of the whole output; when that is cut, all of it is in the file."""
+        tail = self.shown()
+        if tail.is_cut and self._file is None:
+            await anyio.to_thread.run_sync(self._spill, b"")
+        return tail
+
     def shown(self, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES, is_final: bool = True) -> Tail:
         """The last whole lines within the bounds, or the end of the last line when it is longer.
 
@@ -86,15 +93,14 @@ class OutputTail:
             max_lines: At most `MAX_LINES`.
             is_final: False holds back a character of which the end is still to come.
         """
-        text = self._decoded(max_bytes, is_final=is_final)
+        text, is_cut = self._decoded(max_bytes, is_final=is_final)
         pieces = text.split("\n")
         ends_line = pieces[-1] == ""
         pieces = pieces[-max_lines - ends_line :]
         lines = len(pieces) - ends_line
-        is_cut = self.total_bytes > max_bytes or lines < self.total_lines
-        return Tail(text="\n".join(pieces), lines=lines, is_cut=is_cut)
+        return Tail(text="\n".join(pieces), lines=lines, is_cut=is_cut or lines < self.total_lines)
 
-    def _decoded(self, max_bytes: int, *, is_final: bool) -> str:
+    def _decoded(self, max_bytes: int, *, is_final: bool) -> tuple[str, bool]:
         data = bytes(self._tail[-max_bytes:])
         is_cut = self.total_bytes > len(data)
         if is_cut:
@@ -102,10 +108,10 @@ class OutputTail:
         text = _new_decoder("replace").decode(data, is_final)
         # A bad byte comes as one and leaves as the three of U+FFFD.
         if not is_cut and len(text.encode()) <= max_bytes:
-            return text
+            return text, False
         text = text.encode()[-max_bytes:].decode("utf-8", "ignore")
         _, _, whole_lines = text.partition("\n")
-        return whole_lines or text
+        return whole_lines or text, True
 
     def _spill(self, chunk: bytes) -> None:
         if self.trouble is not None:

@@ -4,7 +4,7 @@ import importlib.metadata
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,7 +100,7 @@ class Ripgrep:
 
 async def records(
     stream: ByteReceiveStream, *, end: bytes, max_bytes: int, mark: re.Pattern[bytes] | None = None
-) -> AsyncIterator[bytes | TooLong]:
+) -> AsyncGenerator[bytes | TooLong]:
     """Cut a stream into records that end in the byte `end`; memory is bounded by `max_bytes`.
 
     Args:
