@@ -105,7 +105,7 @@ def test_without_a_command_the_overview_is_shown_as_a_usage_error(capsys: pytest
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("confg", "there is no command 'confg'. Did you mean config?"),
+        ("konfig", "there is no command 'konfig'. Did you mean config?"),
         ("zzz", "there is no command 'zzz'. pi-fabric --help lists them."),
         ("--verson", "there is no option '--verson'."),
     ],

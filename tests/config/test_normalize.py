@@ -245,12 +245,12 @@ def test_an_object_of_the_wrong_type_counts_as_empty() -> None:
 @pytest.mark.requirement("config:unknown:suggested")
 def test_an_unknown_key_is_named_with_the_nearest_one() -> None:
     found, more = unknown_keys(
-        {"executor": {"timeoutMS": 1}, "exectuor": {}, "zzz": 1, "capture": {"risks": {"any": 1}}}
+        {"executor": {"timeoutMS": 1}, "xecutor": {}, "zzz": 1, "capture": {"risks": {"any": 1}}}
     )
 
     assert [(".".join(key.path), key.suggestion) for key in found] == [
         ("executor.timeoutMS", "executor.timeoutMs"),
-        ("exectuor", "executor"),
+        ("xecutor", "executor"),
         ("zzz", None),
     ]
     assert more == 0
