@@ -17,7 +17,7 @@ from pi_fabric.runtime.typescript.batch import check_in_process
 from pi_fabric.runtime.typescript.compiler import Compiler
 from pi_fabric.runtime.typescript.folder import private_folder
 from pi_fabric.runtime.typescript.reported import Reported
-from pi_fabric.runtime.typescript.run import CompilerFailed
+from pi_fabric.runtime.typescript.run import GRACE_S, CompilerFailed
 from pi_fabric.runtime.typescript.server import LanguageServer, ServerDied, language_server, write_workspace
 
 # A megabyte of source takes half a second; what takes longer than this is not going to end.
@@ -31,8 +31,6 @@ MEMORY_LIMIT_BYTES: Final = 1024**3
 IDLE_MEMORY_BYTES: Final = 256 * 1024**2
 # The heap grows by some 500 MB a second at most; between two looks it gains a few percent of the limit.
 _WATCH_INTERVAL_S: Final = 0.05
-# The server ends within milliseconds once its stdin closes.
-_GRACE_S: Final = 0.5
 
 
 class CheckTooCostly(CompilerFailed):
@@ -127,7 +125,7 @@ class Checker:
             self._stack = stack = AsyncExitStack()
             folder = await stack.enter_async_context(private_folder(write_workspace))
             self._server = await stack.enter_async_context(
-                language_server(self._compiler, folder, grace_s=_GRACE_S)
+                language_server(self._compiler, folder, grace_s=GRACE_S)
             )
             self._has_outgrown = False
             self._tasks.start_soon(self._attend, self._server)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pi_fabric.base.bounds import clip_bytes
-from pi_fabric.runtime.typescript.arguments import argument_starts
+from pi_fabric.runtime.typescript.callsites import argument_starts
 from pi_fabric.runtime.typescript.lines import Lines
 from pi_fabric.runtime.typescript.model import Diagnostic
 from pi_fabric.runtime.typescript.reported import Reported

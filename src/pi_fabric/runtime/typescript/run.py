@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import anyio
 
@@ -9,6 +10,9 @@ from pi_fabric.base.process import child_process, inherited_environment
 
 # Go's collector works harder from here on; what goes past it anyway is ended by the memory watch.
 _SOFT_MEMORY = {"GOMEMLIMIT": "512MiB"}
+
+# It has nothing to save: files of a run that was given up are thrown away.
+GRACE_S: Final = 0.5
 
 
 class CompilerFailed(Exception):
@@ -29,7 +33,7 @@ async def output_of(argv: Sequence[str], *, cwd: Path | None, limit_s: float, ma
     kept = bytearray()
     try:
         with anyio.fail_after(limit_s):
-            async with child_process(argv, cwd=cwd, env=compiler_environment()) as process:
+            async with child_process(argv, cwd=cwd, env=compiler_environment(), grace_s=GRACE_S) as process:
                 assert process.stdin is not None
                 assert process.stdout is not None
                 await process.stdin.aclose()

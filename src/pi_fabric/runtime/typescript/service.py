@@ -1,7 +1,6 @@
 """Prepare programs: check and emit at the same time, then decide."""
 
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -53,14 +52,13 @@ class TypeScript:
         self._environ = environ
         self._cwd = cwd
         self._idle_s = idle_s
-        self._stack = AsyncExitStack()
         self._finding = anyio.Lock()
         self._tasks: TaskGroup | None = None
         self._tools: _Tools | None = None
 
     async def __aenter__(self) -> Self:
         """Be ready for calls; starts no process."""
-        self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._tasks = await anyio.create_task_group().__aenter__()
         return self
 
     async def __aexit__(
@@ -73,7 +71,8 @@ class TypeScript:
                 await self._tools.checker.aclose()
         if self._tasks is not None:
             self._tasks.cancel_scope.cancel()
-        await self._stack.__aexit__(kind, error, traceback)
+            # The block's own error is not the group's: handed over, it would come back inside a group.
+            await self._tasks.__aexit__(None, None, None)
 
     async def prepare(self, code: str, declarations: str) -> Prepared | Refused:
         """Check a program and emit its script.
