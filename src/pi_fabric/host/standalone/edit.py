@@ -47,10 +47,10 @@ def _edit(call: ToolCall, args: EditArguments) -> ToolResult:
 
 
 def _spans(call: ToolCall, args: EditArguments, file: TextFile) -> list[Span]:
-    adapted = [
-        Edit(old_text=file.adapt(edit.old_text), new_text=file.adapt(edit.new_text), all=edit.all)
-        for edit in args.edits
-    ]
+    adapted: list[Edit] = []
+    for edit in args.edits:
+        old_text, new_text = file.adapt(edit.old_text, edit.new_text)
+        adapted.append(Edit(old_text=old_text, new_text=new_text, all=edit.all))
     try:
         return find_spans(file.text, adapted)
     except Unmatched as error:

@@ -39,10 +39,13 @@ class TextFile:
     """True when every line ends in CRLF."""
     version: Version
 
-    def adapt(self, text: str) -> str:
-        """Text of a program in the form of `text`."""
-        text = text.removeprefix(_BOM) if self.has_bom else text
-        return text.replace("\r\n", "\n") if self.has_crlf else text
+    def adapt(self, old_text: str, new_text: str) -> tuple[str, str]:
+        """Both texts of an edit in the form of `text`."""
+        if self.has_bom and old_text.startswith(_BOM):
+            old_text, new_text = old_text.removeprefix(_BOM), new_text.removeprefix(_BOM)
+        if self.has_crlf:
+            old_text, new_text = old_text.replace("\r\n", "\n"), new_text.replace("\r\n", "\n")
+        return old_text, new_text
 
     def encode(self, text: str) -> bytes:
         """The bytes of the file with `text` in it."""
