@@ -30,6 +30,12 @@ def test_a_column_inside_a_surrogate_pair_belongs_to_its_character() -> None:
     assert Lines("😀y").offset(0, 1) == 0
 
 
+def test_a_column_in_bytes_leads_to_the_same_character() -> None:
+    lines = Lines("x\né😀y")
+
+    assert [lines.offset_of_byte(1, byte) for byte in (0, 2, 3, 6, 99)] == [2, 3, 3, 4, 5]
+
+
 def test_what_lies_outside_comes_to_the_nearest_end() -> None:
     lines = Lines("ab\ncd")
 

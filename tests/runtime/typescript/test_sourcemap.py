@@ -20,12 +20,12 @@ def encode(number: int) -> str:
 
 
 def place_of(emitted: Emitted, text: str, *, nth: int = 0) -> tuple[int, int]:
-    """Line and column of `text` in the script, columns in UTF-16 units."""
+    """Line and column of `text` in the script, as the engine counts: columns in UTF-8 bytes."""
     start = -1
     for _ in range(nth + 1):
         start = emitted.javascript.index(text, start + 1)
     before = emitted.javascript[:start].replace("\r\n", "\n").split("\n")
-    return len(before), len(before[-1].encode("utf-16-le")) // 2 + 1
+    return len(before), len(before[-1].encode()) + 1
 
 
 def test_a_known_map_decodes_to_its_segments() -> None:
@@ -59,9 +59,10 @@ def test_decoding_undoes_encoding(triples: list[tuple[int, int, int]]) -> None:
 
 
 def test_an_uncompiled_program_is_one_line_lower() -> None:
-    positions = ShiftedPositions("a\nb")
+    positions = ShiftedPositions("a();\n'é😀'; b();")
 
-    assert [positions.locate(line, 4) for line in (1, 2, 3, 4)] == [None, (1, 4), (2, 4), None]
+    assert [positions.locate(line, 3) for line in (1, 2, 4)] == [None, (1, 3), None]
+    assert positions.locate(3, 11) == (2, 8)
 
 
 PROGRAM = """\

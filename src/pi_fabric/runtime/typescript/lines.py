@@ -42,6 +42,12 @@ class Lines:
             return len(self._text)
         return self._starts[line] + len(take_units(self.text_of(line), max(column, 0)))
 
+    def offset_of_byte(self, line: int, byte: int) -> int:
+        """Offset of a position whose column counts UTF-8 bytes; inside a character, that character's."""
+        start = self.offset(line, 0)
+        prefix = self.text_of(line).encode("utf-8", "surrogatepass")[: max(byte, 0)]
+        return start + len(prefix.decode("utf-8", "ignore"))
+
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset; within a break counts as the end of its line."""
         bounded = min(max(offset, 0), len(self._text))

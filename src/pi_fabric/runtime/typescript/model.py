@@ -16,8 +16,12 @@ class PositionMap(Protocol):
     def locate(self, line: int, column: int) -> tuple[int, int] | None:
         """Find the submitted line and column of a position in the script.
 
-        All four numbers count from 1, columns in UTF-16 units, lines as an editor counts them. None
-        means that the position belongs to what was put around the program.
+        Args:
+            line: Line of the script, from 1, as an editor counts.
+            column: Column of the script, from 1, in UTF-8 bytes: QuickJS counts so.
+
+        Returns:
+            Line, and column in UTF-16 units, from 1; None for what was put around the program.
         """
         ...
 

@@ -67,12 +67,16 @@ class ShiftedPositions:
     """Positions of a script that is the wrapped program itself."""
 
     def __init__(self, code: str) -> None:
-        self._line_count = len(Lines(code))
+        self._code = code
 
     def locate(self, line: int, column: int) -> tuple[int, int] | None:
         """See `PositionMap.locate`."""
+        lines = Lines(self._code)
         submitted = line - LINES_BEFORE
-        return (submitted, column) if 1 <= submitted <= self._line_count else None
+        if not 1 <= submitted <= len(lines):
+            return None
+        _, units = lines.position(lines.offset_of_byte(submitted - 1, column - 1))
+        return submitted, units + 1
 
 
 class MappedPositions:
@@ -95,7 +99,7 @@ class MappedPositions:
     def locate(self, line: int, column: int) -> tuple[int, int] | None:
         """See `PositionMap.locate`."""
         # The engine counts lines as an editor does, the map as the language does.
-        offset = self.source_offset(self._engine_lines.offset(line - 1, column - 1))
+        offset = self.source_offset(self._engine_lines.offset_of_byte(line - 1, column - 1))
         if offset is None:
             return None
         source_line, source_column = self._submitted_lines.position(offset)
