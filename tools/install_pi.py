@@ -79,7 +79,7 @@ async def _npm(folder: Path, packages: Sequence[str]) -> None:
     quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--save-exact")
     argv = [str(binary), str(npm), "install", *quiet, *packages]
     with anyio.move_on_after(INSTALL_TIMEOUT_S):
-        async with child_process(argv, cwd=folder, stdin=DEVNULL, stdout=None, stderr=None) as process:
+        async with child_process(argv, cwd=folder, stdin=DEVNULL, stdout=1, stderr=2) as process:
             if await process.wait() == 0:
                 return
             sys.exit(f"npm could not install {' '.join(packages)} (exit code {process.returncode})")

@@ -147,6 +147,11 @@ class PiSession:
         self._arrived = anyio.Event()
 
 
+def confirm_everything(request: Event) -> Event | None:
+    """A dialog that says yes to every question of yes or no."""
+    return {"confirmed": True} if request["method"] == "confirm" else None
+
+
 @asynccontextmanager
 async def pi_session(
     version: str,
@@ -154,7 +159,7 @@ async def pi_session(
     cwd: Path,
     env: Mapping[str, str],
     arguments: Sequence[str] = (),
-    dialog: Dialog = lambda request: {"confirmed": True} if request["method"] == "confirm" else None,
+    dialog: Dialog = confirm_everything,
     stderr: Path | None = None,
 ) -> AsyncGenerator[PiSession]:
     """Run Pi in RPC mode; the whole tree is gone afterwards.
@@ -175,7 +180,8 @@ async def pi_session(
         ):
             session = PiSession(process, dialog)
             tasks.start_soon(session.read_events)
-            try:
-                yield session
-            finally:
-                tasks.cancel_scope.cancel()
+            yield session
+            # While its events are still read, Pi ends by itself; the block's end only makes sure.
+            with anyio.move_on_after(2):
+                await session.close()
+            tasks.cancel_scope.cancel()

@@ -19,6 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from uuid import uuid4
 
 PROVIDER = "scripted"
 MODEL_ID = "scripted-1"
@@ -118,7 +119,7 @@ class ScriptedModel:
 
 def _handler_for(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+        def log_message(self, format: str, *args: object) -> None:
             """Stay silent."""
 
         def do_POST(self) -> None:
@@ -147,7 +148,7 @@ def _events(reply: Reply, model: str) -> list[dict[str, Any]]:
             "tool_calls": [
                 {
                     "index": index,
-                    "id": f"call_{index}_{id(reply):x}",
+                    "id": f"call_{uuid4().hex[:12]}",
                     "type": "function",
                     "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
                 }
@@ -157,7 +158,7 @@ def _events(reply: Reply, model: str) -> list[dict[str, Any]]:
     ]
     base = {"id": "scripted", "object": "chat.completion.chunk", "created": 0, "model": model}
     finish = "tool_calls" if reply.calls else "stop"
-    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices: list[dict[str, Any]] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices.append({"index": 0, "delta": {}, "finish_reason": finish})
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     return [*(base | {"choices": [choice]} for choice in choices), base | {"choices": [], "usage": usage}]

@@ -20,15 +20,13 @@ from pi_fabric.protocol.host import HostPorts
 
 def main() -> None:
     """Serve one Pi session on standard input and output until it closes them."""
-    # Ctrl-C reaches the whole terminal group; Pi decides what it means, and closes the line to end us.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     anyio.run(_serve, claim_stdio())
 
 
 async def _serve(channel: LineChannel) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_end_on_term, tasks.cancel_scope)
-        await Sidecar(channel, open_fabric=_open_fabric, load_settings=_load_settings).run()
+        await Sidecar(channel, open_fabric=_open_fabric, load_settings=load_settings).run()
         tasks.cancel_scope.cancel()
 
 
@@ -45,13 +43,14 @@ def _open_fabric(ports: HostPorts, config: FabricConfig, cwd: Path) -> AbstractA
     return open_fabric(ports=ports, config=config, cwd=cwd)
 
 
-def _load_settings(cwd: Path, environ: Mapping[str, str], is_trusted: bool) -> Settings:
+def load_settings(cwd: Path, environ: Mapping[str, str], is_trusted: bool) -> Settings:
+    """Read `fabric.json` of the user and, as far as it is trusted, of the project. Blocking."""
     from pi_fabric.config import load_config  # noqa: PLC0415
 
     trust = trust_state(cwd, environ, is_trusted=is_trusted)
     loaded = load_config(cwd=cwd, environ=environ, trust=trust)
     return Settings(
-        config=loaded.config, trust=trust, notices=tuple(notice.message for notice in loaded.notices)
+        config=loaded.config, trust=trust, notices=tuple(map(str, (*loaded.notices, *loaded.corrections)))
     )
 
 

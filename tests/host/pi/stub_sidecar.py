@@ -10,17 +10,18 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 
 from pi_fabric.base.jsonvalue import Json, JsonObject
+from pi_fabric.cli.sidecar import load_settings
 from pi_fabric.config.model import FabricConfig
 from pi_fabric.execution.model import ExecResult
+from pi_fabric.history.trace import TraceRecorder
 from pi_fabric.host.pi.channel import claim_stdio
-from pi_fabric.host.pi.settings import Settings, trust_state
 from pi_fabric.host.pi.sidecar import Sidecar
 from pi_fabric.protocol.actions import ImageBlock
 from pi_fabric.protocol.events import CallEnded, CallStarted, EventSink, PhaseStarted
@@ -113,7 +114,7 @@ class Run:
         raise RuntimeError("a fault in Python")
 
     async def _die(self, code: int, _args: JsonObject) -> Json:
-        print("last words", file=sys.stderr, flush=True)
+        os.write(2, b"last words\n")
         os._exit(code)
 
     async def _freeze(self, _value: Json, _args: JsonObject) -> Json:
@@ -121,7 +122,8 @@ class Run:
         return None
 
     async def _print(self, text: str, _args: JsonObject) -> Json:
-        print(text, flush=True)
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
         return "printed"
 
     async def _fail(self, text: str, _args: JsonObject) -> Json:
@@ -154,7 +156,7 @@ class StubFabric:
         return ExecResult(
             outcome="succeeded" if run.error is None else "failed",
             text=text,
-            trace={"version": 1, "operations": []},
+            trace=TraceRecorder().seal("succeeded" if run.error is None else "failed"),
             images=tuple(run.images),
             terminate=run.terminate,
         )
@@ -168,16 +170,5 @@ async def open_stub(ports: HostPorts, _config: FabricConfig, cwd: Path) -> Async
     yield StubFabric(ports, cwd)
 
 
-def load_settings(cwd: Path, environ: Mapping[str, str], is_trusted: bool) -> Settings:
-    config = FabricConfig(full_code_mode=environ.get("PI_FABRIC_FULL_CODE_MODE") != "false")
-    notice = environ.get("STUB_NOTICE")
-    return Settings(
-        config=config,
-        trust=trust_state(cwd, environ, is_trusted=is_trusted),
-        notices=(notice,) if notice else (),
-    )
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     anyio.run(Sidecar(claim_stdio(), open_fabric=open_stub, load_settings=load_settings).run)

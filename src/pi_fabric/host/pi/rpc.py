@@ -136,7 +136,7 @@ class Peer:
         if name == "$/cancel":
             self._cancel(arguments.get("id"), tasks)
         elif isinstance(name, str) and "id" in message:
-            tasks.start_soon(self._serve, number, name, arguments, methods)
+            self._accept(number, name, arguments, methods, tasks)
         elif isinstance(name, str):
             if (listener := listeners.get(name)) is not None:
                 listener(arguments)
@@ -149,7 +149,7 @@ class Peer:
             return
         self._strays += 1
         if self._strays <= SHOWN_STRAYS:
-            print(f"stray line from Pi: {line[:120]!r}", file=sys.stderr)
+            sys.stderr.write(f"stray line from Pi: {line[:120]!r}\n")
 
     def _cancel(self, number: Json, tasks: TaskGroup) -> None:
         served = self._serving.get(number) if isinstance(number, int | str) else None
@@ -162,18 +162,26 @@ class Peer:
         else:
             tasks.start_soon(_cancel_later, call.scope, method.cancel_grace_s)
 
-    async def _serve(
-        self, number: Json, name: str, params: JsonObject, methods: Mapping[str, Method]
+    def _accept(
+        self,
+        number: Json,
+        name: str,
+        params: JsonObject,
+        methods: Mapping[str, Method],
+        tasks: TaskGroup,
     ) -> None:
         method = methods.get(name)
         if method is None:
-            await self._refuse(number, METHOD_NOT_FOUND, f"unknown method {name}")
-            return
-        if len(self._serving) >= MAX_CALLS:
-            await self._refuse(number, REFUSED, f"more than {MAX_CALLS} calls at once")
-            return
-        call = InboundCall()
-        self._serving[number] = call, method
+            tasks.start_soon(self._refuse, number, METHOD_NOT_FOUND, f"unknown method {name}")
+        elif len(self._serving) >= MAX_CALLS:
+            tasks.start_soon(self._refuse, number, REFUSED, f"more than {MAX_CALLS} calls at once")
+        else:
+            # Known from now on: a cancellation may be the very next line.
+            call = InboundCall()
+            self._serving[number] = call, method
+            tasks.start_soon(self._serve, number, params, call, method)
+
+    async def _serve(self, number: Json, params: JsonObject, call: InboundCall, method: Method) -> None:
         try:
             with call.scope:
                 await self._answer(number, method.handler(params, call))
@@ -191,7 +199,7 @@ class Peer:
             await self._refuse(number, INVALID_PARAMS, error.message, error.code)
         except FabricError as error:
             await self._refuse(number, REFUSED, error.message, error.code)
-        except Exception as error:  # noqa: BLE001 - named boundary: the peer must get an answer
+        except Exception as error:
             traceback.print_exc()
             text = f"Fabric failed inside: {type(error).__name__}: {error}"
             await self._refuse(number, INTERNAL_ERROR, text)

@@ -85,13 +85,8 @@ class Sidecar:
     async def _initialize(self, params: JsonObject, _call: InboundCall) -> Json:
         hello = convert("initialize", params, Hello)
         if hello.protocol != PROTOCOL:
-            raise InvalidArguments(
-                "initialize",
-                [
-                    f"the extension speaks protocol {hello.protocol}, this Python package {PROTOCOL}; "
-                    "run `pi-fabric pi install` again"
-                ],
-            )
+            mismatch = f"the extension speaks protocol {hello.protocol}, this Python package {PROTOCOL}"
+            raise InvalidArguments("initialize", [f"{mismatch}; run `pi-fabric pi install` again"])
         environ = os.environ | {"PI_CODING_AGENT_DIR": hello.agent_dir}
         settings = await anyio.to_thread.run_sync(
             self._load_settings, Path(hello.cwd), environ, hello.is_trusted
@@ -118,7 +113,7 @@ class Sidecar:
                 self._fabric = fabric
                 self._is_open.set()
                 await anyio.sleep_forever()
-        except Exception as error:  # noqa: BLE001 - told to every caller instead of ending the line
+        except Exception as error:
             self._failure = error
             self._fabric = None
             self._is_open.set()

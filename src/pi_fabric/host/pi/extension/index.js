@@ -117,7 +117,7 @@ class Extension {
   async beforeAgentStart(event, ctx) {
     try {
       this.ctx = ctx;
-      await Promise.race([this.sidecar.ensure().catch(() => {}), pause(MODE_WAIT_MS)]);
+      await this.sidecar.settled(MODE_WAIT_MS);
       return this.mode.isOwner ? restoreSkills(host, event, this) : undefined;
     } catch (error) {
       this.warn(`pi-fabric could not prepare the turn: ${error?.message ?? error}`);
@@ -198,5 +198,3 @@ class Extension {
     }
   }
 }
-
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());

@@ -64,6 +64,16 @@ export class Sidecar {
     return run.ready;
   }
 
+  /** Wait until it is ready, or `ms`; tells which. Never rejects. */
+  async settled(ms) {
+    let timer;
+    const expired = new Promise((resolve) => (timer = setTimeout(resolve, ms, false)));
+    const ready = this.ensure().then(() => true, () => false);
+    const isReady = await Promise.race([ready, expired]);
+    clearTimeout(timer);
+    return isReady;
+  }
+
   /** One request; Node stays alive and the process is watched for as long as it takes. */
   async request(method, params, options) {
     this.#watch(+1);
@@ -85,7 +95,7 @@ export class Sidecar {
     run.error ??= new Error("Fabric has ended with its session.");
     run.peer?.close(run.error);
     run.child?.stdin?.end();
-    if (run.missed > 0) run.child?.kill("SIGKILL");
+    if (run.missed > 0) killGroup(run.child);
   }
 
   /** End it and start again with a clean record. */
@@ -102,7 +112,9 @@ export class Sidecar {
     this.starts += 1;
     const noStart = (error) => `${python} (from ${origin}) could not be started: ${error?.message ?? error}`;
     try {
-      run.child = spawn(python, args, { cwd, env, stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
+      // Its own group: Ctrl-C in the terminal is Pi's to interpret.
+      const stdio = ["pipe", "pipe", "pipe"];
+      run.child = spawn(python, args, { cwd, env, stdio, detached: true, windowsHide: true });
     } catch (error) {
       throw this.#lost(run, noStart(error));
     }
@@ -158,7 +170,7 @@ export class Sidecar {
       + (words ? `Its last words:\n${words}\n` : "")
       + "Run `pi-fabric doctor` to find the cause, `/fabric reload` to start it again.");
     if (this.#run === run) this.#run = undefined;
-    run.child?.kill("SIGKILL");
+    killGroup(run.child);
     run.peer?.close(run.error);
     this.#plan(run.info !== undefined);
     this.onLost(run.error, { isLasting: this.#failures > 1 });
@@ -193,5 +205,14 @@ export class Sidecar {
       () => (run.missed = 0),
       () => {},
     );
+  }
+}
+
+function killGroup(child) {
+  if (!child?.pid || child.exitCode !== null || child.signalCode !== null) return;
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    child.kill("SIGKILL"); // no groups on this platform, or already gone
   }
 }
