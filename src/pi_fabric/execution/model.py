@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Literal
 
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject
+from pi_fabric.config import ResultFormat
 from pi_fabric.history.trace import persisted_details
 from pi_fabric.protocol.actions import ImageBlock, Outcome
-
-ResultFormat = Literal["auto", "yaml", "json", "text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
