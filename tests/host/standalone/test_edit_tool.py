@@ -155,7 +155,10 @@ async def test_a_protected_file_is_not_replaced(caller: Caller):
 
 
 PIECE = st.text(alphabet="aé😀\n\r \ufeff", max_size=8)
-Prepare = Callable[[str], str]
+
+
+def _with_crlf(text: str) -> str:
+    return text.replace("\r", "").replace("\n", "\r\n")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
@@ -163,10 +166,10 @@ Prepare = Callable[[str], str]
     before=PIECE,
     after=PIECE,
     new=PIECE,
-    prepare=st.sampled_from([str, lambda text: text.replace("\r", "").replace("\n", "\r\n")]),
+    prepare=st.sampled_from([str, _with_crlf]),
 )
 async def test_bytes_outside_the_edit_are_never_touched(
-    caller: Caller, before: str, after: str, new: str, prepare: Prepare
+    caller: Caller, before: str, after: str, new: str, prepare: Callable[[str], str]
 ):
     before, after = prepare(before), prepare(after)
     path = caller.cwd / "any"
