@@ -195,20 +195,29 @@ class Peer:
         try:
             result = await work
             await self._send({"id": number, "result": result})
-        except RequestError as error:
-            await self._refuse(number, INVALID_PARAMS, error.message, error.code)
-        except FabricError as error:
-            await self._refuse(number, REFUSED, error.message, error.code)
-        except Exception as error:
-            traceback.print_exc()
-            text = f"Fabric failed inside: {type(error).__name__}: {error}"
-            await self._refuse(number, INTERNAL_ERROR, text)
+        except Exception as error:  # noqa: BLE001 - named boundary: the peer must get an answer
+            await self._refuse(number, *_refusal(_cause(error)))
 
     async def _refuse(self, number: Json, code: int, message: str, kind: str | None = None) -> None:
         error: JsonObject = {"code": code, "message": message}
         if kind is not None:
             error["data"] = {"code": kind}
         await self._send({"id": number, "error": error})
+
+
+def _cause(error: Exception) -> Exception:
+    """The one exception that a task group has wrapped; a group of several stays a group."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _refusal(error: Exception) -> tuple[int, str, str | None]:
+    if isinstance(error, FabricError):
+        code = INVALID_PARAMS if isinstance(error, RequestError) else REFUSED
+        return code, error.message, error.code
+    traceback.print_exception(error)
+    return INTERNAL_ERROR, f"Fabric failed inside: {type(error).__name__}: {error}", None
 
 
 async def _cancel_later(scope: anyio.CancelScope, grace_s: float) -> None:

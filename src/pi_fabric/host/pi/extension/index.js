@@ -116,7 +116,7 @@ class Extension {
 
   async beforeAgentStart(event, ctx) {
     try {
-      this.ctx = ctx;
+      this.ctx ??= ctx;
       await this.sidecar.settled(MODE_WAIT_MS);
       return this.mode.isOwner ? restoreSkills(host, event, this) : undefined;
     } catch (error) {
@@ -136,11 +136,12 @@ class Extension {
   }
 
   onLost(error, { isLasting }) {
-    if (this.isLost && !isLasting) return;
     if (!this.isLost) this.warn(error.message);
     this.isLost = true;
-    // Twice in a row means that it will not come back by itself: the model gets Pi's tools again.
-    if (isLasting) this.mode.release();
+    // Twice in a row means that it will not come back at once: the model gets Pi's tools again.
+    if (!isLasting || !this.mode.isOwner) return;
+    this.warn(`${error.message}\nUntil then the model works with Pi's own tools.`);
+    this.mode.release();
   }
 
   command() {

@@ -12,7 +12,7 @@ export function catalogue(host, skills) {
 }
 
 /** Put the catalogue into the request of `before_agent_start`; the same bytes at every turn. */
-export function restoreSkills(host, event, { canHide }) {
+export function restoreSkills(host, event, { canHide, ctx }) {
   const text = catalogue(host, event.systemPromptOptions?.skills);
   if (!text) return undefined;
   if (canHide) {
@@ -20,8 +20,11 @@ export function restoreSkills(host, event, { canHide }) {
     event.systemPromptOptions.sections.skills = text;
     return undefined;
   }
-  if (event.systemPrompt.includes("<available_skills>")) return undefined;
-  const end = event.systemPrompt.lastIndexOf("\nCurrent date:");
-  const at = end < 0 ? event.systemPrompt.length : end;
-  return { systemPrompt: `${event.systemPrompt.slice(0, at)}\n\n${text}${event.systemPrompt.slice(at)}` };
+  // The event's text is older than the hiding when that has happened only just now. The handler's own
+  // context would repeat it; the session's knows better.
+  const isStale = event.systemPrompt.includes("<available_skills>");
+  const prompt = isStale ? ctx.getSystemPrompt() : event.systemPrompt;
+  const end = prompt.lastIndexOf("\nCurrent date:");
+  const at = end < 0 ? prompt.length : end;
+  return { systemPrompt: `${prompt.slice(0, at)}\n\n${text}${prompt.slice(at)}` };
 }

@@ -56,7 +56,7 @@ export class ToolRunner {
 
   async #throughDefinition(ctx, { id, name, args, signal, onUpdate }) {
     if (!this.pi.getAllTools().some((tool) => tool.name === name))
-      throw new Error(`Tool ${name} is not enabled in this session`);
+      return failure(`Tool ${name} not found: it is not enabled in this session`);
     const override = this.owner.runner
       ?.getAllRegisteredTools()
       .find((tool) => tool.definition.name === name)?.definition;
