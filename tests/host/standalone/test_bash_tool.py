@@ -7,7 +7,12 @@ import anyio
 import psutil
 import pytest
 
+from pi_fabric.base.clock import Deadline, SystemClock
+from pi_fabric.base.errors import ToolFailed
+from pi_fabric.base.jsonvalue import Json
 from pi_fabric.host.standalone.limits import MAX_BYTES
+from pi_fabric.protocol.actions import CallContext
+from pi_fabric.providers.pi import PiProvider
 from tests.host.standalone.calling import Caller, content, permissions, until
 
 pytestmark = pytest.mark.anyio
@@ -94,26 +99,41 @@ async def test_a_signal_is_told_as_a_shell_tells_it(caller: Caller):
     assert "exit code 137 (SIGKILL)" in await caller.error("bash", command="kill -KILL $$")
 
 
+async def _settled(caller: Caller, command: str, **more: Json) -> Json:
+    """What a program gets for a call with `settle`."""
+    context = CallContext(
+        call_id="fabric_test",
+        ref="pi.bash",
+        cwd=caller.cwd,
+        deadline=Deadline(60, SystemClock()),
+        update=caller.updates.append,
+        attach=lambda image: None,
+        executed=lambda args: None,
+    )
+    return await PiProvider(caller.tools).invoke(
+        "bash", {"command": command, "settle": True, **more}, context
+    )
+
+
 @pytest.mark.requirement("standalone:bash:settle")
 async def test_settle_reports_a_failure_as_a_value(caller: Caller):
-    assert await caller.details("bash", command="echo no; exit 2", settle=True) == {
-        "ok": False,
-        "exitCode": 2,
-        "output": "no\n",
-        "error": "the command ended with exit code 2",
+    value = await _settled(caller, "echo no; exit 2")
+    assert (value["ok"], value["exitCode"]) == (False, 2)
+    assert value["output"].startswith("no\n")
+    assert await _settled(caller, "echo yes") == {
+        "ok": True,
+        "output": "yes\n",
+        "details": {"exitCode": 0},
     }
-
-
-async def test_settle_changes_nothing_for_a_command_that_succeeds(caller: Caller):
-    assert await caller.details("bash", command="echo yes", settle=True) == {"exitCode": 0}
 
 
 @pytest.mark.requirement("standalone:bash:settle-raises")
 async def test_settle_does_not_hide_a_timeout_or_a_shell_that_cannot_start(caller: Caller):
-    assert "timeout of 0.1 s" in await caller.error("bash", command="sleep 60", timeout=0.1, settle=True)
+    with pytest.raises(ToolFailed, match=r"timeout of 0\.1 s"):
+        await _settled(caller, "sleep 60", timeout=0.1)
     caller.cwd.rmdir()
-    reason = await caller.error("bash", command="true", settle=True)
-    assert reason.startswith(f"the folder {caller.cwd} that the command should run in is not there")
+    with pytest.raises(ToolFailed, match="that the command should run in is not there"):
+        await _settled(caller, "true")
 
 
 @pytest.mark.requirement("standalone:bash:timeout")
@@ -122,6 +142,7 @@ async def test_a_timeout_ends_the_command_and_keeps_what_it_wrote(caller: Caller
         result = await caller.call("bash", command="echo before; sleep 300; echo after", timeout=0.3)
     assert result.is_error
     assert result.text == ("before\n\n[the command was ended: it took longer than its timeout of 0.3 s]")
+    assert result.details == {"timedOut": True}
 
 
 @pytest.mark.parametrize("seconds", [0, -1])

@@ -44,8 +44,6 @@ class BashArguments(msgspec.Struct, frozen=True, kw_only=True):
     command: str
     timeout: float | None = None
     """Seconds; None leaves the end to the run's own deadline."""
-    settle: bool = False
-    """Report a non-zero exit as a value instead of an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,21 +169,15 @@ async def _take_rest(source: FileIO, output: OutputTail) -> None:
 
 def _result(args: BashArguments, output: OutputTail, tail: Tail, ended: _Ended) -> ToolResult:
     text, cut = _shown(output, tail)
-    details: JsonObject = {"exitCode": ended.exit_code, **cut}
     if ended.timed_out:
-        after = f"{args.timeout:g} s"
-        details["timedOut"] = True
-        return ToolResult(
-            text=_joined(text, f"[the command was ended: it took longer than its timeout of {after}]"),
-            details=details,
-            is_error=True,
-        )
+        # Without an exit code: the caller's `settle` is about what the command itself said.
+        reason = f"[the command was ended: it took longer than its timeout of {args.timeout:g} s]"
+        return ToolResult(text=_joined(text, reason), details={"timedOut": True, **cut}, is_error=True)
+    details: JsonObject = {"exitCode": ended.exit_code, **cut}
     if ended.exit_code == 0:
         return ToolResult(text=text, details=details)
-    error = f"the command ended with exit code {ended.exit_code}{_signal_name(ended.exit_code)}"
-    if args.settle:
-        return ToolResult(text=text, details={"ok": False, **details, "output": text, "error": error})
-    return ToolResult(text=_joined(text, f"[{error}]"), details=details, is_error=True)
+    reason = f"[the command ended with exit code {ended.exit_code}{_signal_name(ended.exit_code)}]"
+    return ToolResult(text=_joined(text, reason), details=details, is_error=True)
 
 
 def _shown(output: OutputTail, tail: Tail) -> tuple[str, JsonObject]:
