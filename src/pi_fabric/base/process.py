@@ -66,15 +66,19 @@ async def child_process(  # noqa: PLR0913 - all but argv are keywords with defau
     Raises:
         OSError: If the program cannot be started.
     """
-    process = await anyio.open_process(
-        list(argv),
-        cwd=cwd,
-        env=inherited_environment() if env is None else env,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=True,
-    )
+    process: Process | None = None
+    # Shielded: cancelled half-way, asyncio would kill the child alone and leave its tree behind.
+    with anyio.CancelScope(shield=True):
+        process = await anyio.open_process(
+            list(argv),
+            cwd=cwd,
+            env=inherited_environment() if env is None else env,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+    assert process is not None
     try:
         yield process
     finally:
