@@ -225,6 +225,7 @@ async def test_a_flood_can_be_cancelled(caller: Caller, spill_folder: Path):
             await until(lambda: _size_of_files(spill_folder) > 1_000_000)
             group.cancel_scope.cancel()
     await until(lambda: _is_gone(pid))
+    assert _size_of_files(spill_folder) == 0
 
 
 @pytest.mark.requirement("standalone:bash:tail")

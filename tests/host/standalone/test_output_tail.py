@@ -2,8 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pi_fabric.base.errors import ToolFailed
 from pi_fabric.host.standalone.limits import MAX_BYTES
 from pi_fabric.host.standalone.output_tail import OutputTail
+from tests.host.standalone.calling import content
 
 pytestmark = pytest.mark.anyio
 
@@ -64,16 +66,28 @@ async def test_valid_text_never_loses_a_part_of_a_character(text: str, max_bytes
 
 async def test_pieces_of_any_size_add_up():
     line = b"0123456789\n"
-    output = await _fed(*[line * 100] * 200)
-    try:
+    async with OutputTail() as output:
+        for _ in range(200):
+            await output.feed(line * 100)
         tail = output.shown()
-        assert output.total_lines == 20_000
-        assert tail.text.encode() == line * tail.lines
-        assert tail.lines == 2_000
-        assert len(tail.text) <= MAX_BYTES
-        assert output.path is not None
-        assert output.path.read_bytes() == line * 20_000
-    finally:
-        output.__exit__()
-        if output.path is not None:
-            output.path.unlink()
+    assert output.total_lines == 20_000
+    assert tail.text.encode() == line * tail.lines
+    assert tail.lines == 2_000
+    assert len(tail.text) <= MAX_BYTES
+    assert output.path is not None
+    assert content(output.path) == line * 20_000
+    output.path.unlink()
+
+
+async def test_the_file_of_a_call_that_failed_is_removed():
+    output = OutputTail()
+
+    async def fail() -> None:
+        async with output:
+            await output.feed(b"x" * MAX_BYTES * 2)
+            raise ToolFailed("bash", "cause")
+
+    with pytest.raises(ToolFailed):
+        await fail()
+    assert output.path is not None
+    assert content(output.path) == b""

@@ -68,7 +68,7 @@ async def bash(call: ToolCall) -> ToolResult:
     if args.timeout is not None and args.timeout <= 0:
         raise call.failed("timeout must be more than 0 seconds")
     argv = [*await anyio.to_thread.run_sync(_shell), args.command]
-    with OutputTail() as output:
+    async with OutputTail() as output:
         try:
             ended = await _run(argv, call, output, timeout_s=args.timeout)
         except OSError as error:

@@ -7,6 +7,7 @@ import codecs
 import os
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
@@ -36,7 +37,7 @@ class Tail:
 class OutputTail:
     """Collects what one command writes; fed by one task, looked at by others.
 
-    A context manager: leaving it closes the file, which stays.
+    An async context manager.
     """
 
     def __init__(self) -> None:
@@ -51,14 +52,17 @@ class OutputTail:
         self.trouble: str | None = None
         """Why the file does not hold everything; None when it does."""
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
         """Nothing is opened until the output is long."""
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """Close the file."""
+    async def __aexit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        """Close the file; it stays unless the call failed, for then nobody learns its name."""
         if self._file is not None:
             os.close(self._file)
+        if failure is not None and self.path is not None:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(partial(self.path.unlink, missing_ok=True))
 
     @property
     def total_lines(self) -> int:
