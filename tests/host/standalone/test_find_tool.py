@@ -61,4 +61,4 @@ async def test_a_bad_glob_or_place_is_an_error(caller: Caller):
     _touch(caller, "file")
     assert "not closed" in await caller.error("find", pattern="*.[")
     assert "file is a file; find looks in a folder" in await caller.error("find", pattern="*", path="file")
-    assert "did you mean file?" in await caller.error("find", pattern="*", path="fiel")
+    assert "did you mean file?" in await caller.error("find", pattern="*", path="files")
