@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import anyio
 from anyio.abc import TaskGroup
@@ -195,7 +195,7 @@ class Peer:
         try:
             result = await work
             await self._send({"id": number, "result": result})
-        except Exception as error:  # noqa: BLE001 - named boundary: the peer must get an answer
+        except Exception as error:
             await self._refuse(number, *_refusal(_cause(error)))
 
     async def _refuse(self, number: Json, code: int, message: str, kind: str | None = None) -> None:
@@ -207,9 +207,13 @@ class Peer:
 
 def _cause(error: Exception) -> Exception:
     """The one exception that a task group has wrapped; a group of several stays a group."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+    while _is_group(error) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
+
+
+def _is_group(error: Exception) -> TypeGuard[ExceptionGroup[Exception]]:
+    return isinstance(error, ExceptionGroup)
 
 
 def _refusal(error: Exception) -> tuple[int, str, str | None]:

@@ -117,6 +117,7 @@ class Sidecar:
             self._failure = error
             self._fabric = None
             self._is_open.set()
+            await self._peer.notify("engine.failed", {"text": f"Fabric's engine did not start: {error}"})
 
     async def _engine(self) -> Fabric:
         self._greeted()

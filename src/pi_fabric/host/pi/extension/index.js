@@ -139,9 +139,14 @@ class Extension {
     if (!this.isLost) this.warn(error.message);
     this.isLost = true;
     // Twice in a row means that it will not come back at once: the model gets Pi's tools again.
-    if (!isLasting || !this.mode.isOwner) return;
-    this.warn(`${error.message}\nUntil then the model works with Pi's own tools.`);
+    if (isLasting) this.yield(error.message);
+  }
+
+  /** Nothing can run programs: the model gets Pi's own tools back, until Python is started anew. */
+  yield(reason) {
+    if (!this.mode.isOwner) return;
     this.mode.release();
+    this.warn(`${reason}\nThe model works with Pi's own tools meanwhile.`);
   }
 
   command() {
@@ -178,7 +183,7 @@ class Extension {
       "execute.update": ({ execution, content, details }) => {
         this.executions.get(execution)?.onUpdate?.({ content, details });
       },
-      notice: ({ text }) => this.warn(text),
+      "engine.failed": ({ text }) => this.yield(text),
     };
   }
 
