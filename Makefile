@@ -1,29 +1,49 @@
-# The same few verbs for people and for CI. `make demo` and `make test` set up what they need.
+# The same few verbs for people and for CI. Each sets up what it needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PI := .cache/pi/.ready
+INPUTS := pyproject.toml hatch_build.py $(wildcard native/quickjs/*)
 
 .PHONY: setup demo test check fmt bench docs
 
-setup: $(READY)
+setup: $(READY) $(PI)
 
-$(READY): pyproject.toml hatch_build.py native/quickjs/build.py native/quickjs/shim.c
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(READY): $(INPUTS)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
-	touch $@
+	@touch $@
 
-test: $(READY)
+# Both versions of the real Pi, 170 MB each, for tests and the demo.
+$(PI): tools/install_pi.py $(READY)
+	$(BIN)/python -m tools.install_pi
+	@touch $@
+
+demo: setup
+	@$(BIN)/python -m tools.demo
+
+test: setup
 	$(BIN)/python -m pytest
 
 check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/codespell
+	$(BIN)/python tools/links.py
+	$(BIN)/python tools/reference.py --check
 
 fmt: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+bench: setup
+	$(BIN)/python bench/run.py
+
+docs: setup
+	$(BIN)/python tools/reference.py
+	$(BIN)/python -m pi_fabric.host.pi.manifest
+	$(BIN)/python -m tools.demo --svg docs/demo.svg

@@ -1,0 +1,75 @@
+"""The house itself: pages that are generated, links, what importing costs, what packages show."""
+
+import ast
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+
+from pi_fabric.base.process import PIPE, child_process
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "pi_fabric"
+
+
+async def run(argv: Sequence[str]) -> tuple[int, str]:
+    with anyio.fail_after(60):
+        async with child_process(argv, cwd=ROOT, stdout=PIPE, stderr=PIPE) as process:
+            assert process.stdout is not None
+            output = b"".join([chunk async for chunk in process.stdout])
+            return await process.wait(), output.decode()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tool", [["tools/links.py"], ["tools/reference.py", "--check"]])
+async def test_generated_pages_and_links_are_up_to_date(tool: list[str]) -> None:
+    code, output = await run([sys.executable, *tool])
+    assert code == 0, output
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("house:imports:budget")
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("pi_fabric.cli.sidecar", {"wasmtime", "typer", "rich", "jsonschema", "yaml"}),
+        ("pi_fabric.runtime.engines.quickjs", {"wasmtime", "typer", "rich", "jsonschema"}),
+        ("pi_fabric.compose", {"wasmtime", "typer", "rich", "jsonschema", "yaml"}),
+        ("pi_fabric.cli", {"wasmtime", "typer", "rich", "jsonschema", "msgspec", "anyio"}),
+    ],
+)
+async def test_an_import_brings_none_of_the_heavy_modules(module: str, heavy: set[str]) -> None:
+    code, output = await run([sys.executable, "-c", f"import {module}, sys; print(*sys.modules, sep='\\n')"])
+    assert code == 0, output
+    assert heavy & set(output.splitlines()) == set()
+
+
+def test_public_packages_name_what_they_show() -> None:
+    for file in PACKAGE.rglob("__init__.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        assert ast.get_docstring(tree), f"{file} says nothing about the package"
+        shown = [
+            alias.asname or alias.name
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("pi_fabric")
+            for alias in node.names
+        ]
+        declared = [
+            ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
+        ]
+        if shown:
+            assert declared, f"{file} re-exports without __all__"
+            assert sorted(declared[0]) == sorted(shown), file
+
+
+@pytest.mark.requirement("house:paths:none")
+def test_no_path_of_a_developers_machine_is_shipped() -> None:
+    for file in PACKAGE.rglob("*"):
+        if file.suffix in {".py", ".js", ".ts", ".json", ".md"}:
+            text = file.read_text(encoding="utf-8")
+            assert "/Users/" not in text, file
+            assert "/home/" not in text, file
