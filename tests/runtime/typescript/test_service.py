@@ -243,13 +243,29 @@ async def test_a_compiler_that_only_emits_leaves_the_program_unchecked_but_parse
 
 
 @pytest.mark.anyio
-async def test_a_compiler_that_cannot_emit_is_a_fault_of_the_sandbox(tmp_path: Path) -> None:
+@pytest.mark.requirement("typescript:limits:compiler")
+async def test_a_program_that_the_compiler_gives_up_on_is_refused(declarations: str) -> None:
+    deep = "return " + "(" * 100_000 + "1" + ")" * 100_000
+    with anyio.fail_after(40):
+        async with TypeScript(environ={}, limit_s=2) as typescript:
+            refused = await typescript.prepare(deep, declarations)
+            prepared = await typescript.prepare("return 1;", declarations)
+
+    assert isinstance(refused, Refused)
+    assert "nested very deeply" in refused.problems[0].message
+    assert isinstance(prepared, Prepared)
+
+
+@pytest.mark.anyio
+async def test_a_compiler_that_is_gone_is_a_fault_of_the_sandbox(tmp_path: Path) -> None:
     script = tmp_path / "tsgo"
     script.write_text("#!/bin/sh\necho 'Version 7.0.0'\n")
     script.chmod(0o755)
 
     async with TypeScript(environ={VARIABLE: str(script)}) as typescript:
-        with pytest.raises(SandboxError, match="wrote no script"):
+        await typescript.prepare("return 1;", "")
+        script.unlink()
+        with pytest.raises(SandboxError, match="could not be started"):
             await typescript.prepare("return 1;", "")
 
 

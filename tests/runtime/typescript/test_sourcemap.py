@@ -86,7 +86,7 @@ f(1 as any);
 @pytest.mark.anyio
 @pytest.mark.requirement("typescript:positions:script")
 async def test_positions_lead_back_over_types_that_are_gone(compiler: Compiler) -> None:
-    emitted = await Emitter(compiler).emit(PROGRAM)
+    emitted = await Emitter(compiler, limit_s=20).emit(PROGRAM)
 
     assert emitted.positions.locate(*place_of(emitted, "new Error")) == (11, 16)
     assert emitted.positions.locate(*place_of(emitted, "f(1)")) == (14, 1)
@@ -95,7 +95,7 @@ async def test_positions_lead_back_over_types_that_are_gone(compiler: Compiler) 
 @pytest.mark.anyio
 async def test_columns_behind_an_astral_character_are_exact(compiler: Compiler) -> None:
     code = "const s: string = '😀'; throw new Error(s);"
-    emitted = await Emitter(compiler).emit(code)
+    emitted = await Emitter(compiler, limit_s=20).emit(code)
 
     assert emitted.positions.locate(*place_of(emitted, "new Error")) == (1, 31)
 
@@ -103,14 +103,14 @@ async def test_columns_behind_an_astral_character_are_exact(compiler: Compiler) 
 @pytest.mark.anyio
 async def test_separators_inside_strings_do_not_move_lines(compiler: Compiler) -> None:
     code = "const s = 'a\u2028b' as string;\r\nconst t = `\u2029\r\n`;\r\nthrow new Error(s + t);"
-    emitted = await Emitter(compiler).emit(code)
+    emitted = await Emitter(compiler, limit_s=20).emit(code)
 
     assert emitted.positions.locate(*place_of(emitted, "new Error")) == (4, 7)
 
 
 @pytest.mark.anyio
 async def test_helpers_and_the_wrapper_have_no_position(compiler: Compiler) -> None:
-    emitted = await Emitter(compiler).emit("using x = null as any;\nthrow new Error('y');")
+    emitted = await Emitter(compiler, limit_s=20).emit("using x = null as any;\nthrow new Error('y');")
 
     assert emitted.positions.locate(*place_of(emitted, "__addDisposableResource")) is None
     assert emitted.positions.locate(*place_of(emitted, "async function program")) is None
@@ -119,7 +119,7 @@ async def test_helpers_and_the_wrapper_have_no_position(compiler: Compiler) -> N
 
 @pytest.mark.anyio
 async def test_a_position_inside_a_piece_that_stayed_the_same_is_exact(compiler: Compiler) -> None:
-    emitted = await Emitter(compiler).emit("const   n: number =   'abcdef'.length;")
+    emitted = await Emitter(compiler, limit_s=20).emit("const   n: number =   'abcdef'.length;")
     line, column = place_of(emitted, "def'")
 
     assert emitted.positions.locate(line, column) == (1, 27)
@@ -127,6 +127,6 @@ async def test_a_position_inside_a_piece_that_stayed_the_same_is_exact(compiler:
 
 @pytest.mark.anyio
 async def test_a_line_beyond_the_script_has_no_position(compiler: Compiler) -> None:
-    emitted = await Emitter(compiler).emit("return 1;")
+    emitted = await Emitter(compiler, limit_s=20).emit("return 1;")
 
     assert emitted.positions.locate(99, 1) is None

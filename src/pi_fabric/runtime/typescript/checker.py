@@ -4,18 +4,21 @@ The server starts with the first check, is restarted when it dies or has grown t
 five minutes without work. Checks take turns.
 """
 
-import signal
 from contextlib import AsyncExitStack, suppress
 from typing import Final
 
 import anyio
-import psutil
 from anyio.abc import TaskGroup
 
-from pi_fabric.base.process import signal_tree
 from pi_fabric.runtime.typescript.batch import check_in_process
 from pi_fabric.runtime.typescript.compiler import Compiler
 from pi_fabric.runtime.typescript.folder import private_folder
+from pi_fabric.runtime.typescript.memory import (
+    LIMIT_BYTES,
+    WATCH_INTERVAL_S,
+    end_if_outgrown,
+    resident_bytes,
+)
 from pi_fabric.runtime.typescript.reported import Reported
 from pi_fabric.runtime.typescript.run import GRACE_S, CompilerFailed
 from pi_fabric.runtime.typescript.server import LanguageServer, ServerDied, language_server, write_workspace
@@ -24,13 +27,8 @@ from pi_fabric.runtime.typescript.server import LanguageServer, ServerDied, lang
 CHECK_LIMIT_S: Final = 10.0
 # Forty megabytes are kept for an hour of an agent's thinking, not for a night.
 IDLE_LIMIT_S: Final = 300.0
-# Two megabytes of source need half of this. The resident set is watched, because Go reserves over a
-# gigabyte of address space at its start: a limit on that would be no limit on memory.
-MEMORY_LIMIT_BYTES: Final = 1024**3
 # After a check that large a fresh server (40 MB, started in 20 ms) is cheaper than a big idle one.
 IDLE_MEMORY_BYTES: Final = 256 * 1024**2
-# The heap grows by some 500 MB a second at most; between two looks it gains a few percent of the limit.
-_WATCH_INTERVAL_S: Final = 0.05
 
 
 class CheckTooCostly(CompilerFailed):
@@ -47,7 +45,7 @@ class Checker:
         *,
         limit_s: float = CHECK_LIMIT_S,
         idle_s: float = IDLE_LIMIT_S,
-        memory_bytes: int = MEMORY_LIMIT_BYTES,
+        memory_bytes: int = LIMIT_BYTES,
     ) -> None:
         """Prepare to check.
 
@@ -116,7 +114,7 @@ class Checker:
                 limit_mib = self._memory_bytes / 1024**2
                 raise CheckTooCostly(f"the type check needed more than {limit_mib:g} MiB") from None
             raise
-        if await anyio.to_thread.run_sync(_resident_bytes, server.pid) > IDLE_MEMORY_BYTES:
+        if await resident_bytes(server.pid) > IDLE_MEMORY_BYTES:
             await self._stop()
         return found
 
@@ -141,8 +139,9 @@ class Checker:
         """Watch a server's memory while it works, and end it when it has not for long enough."""
         while self._server is server:
             if self._turn.locked():
-                await anyio.sleep(_WATCH_INTERVAL_S)
-                await self._end_if_outgrown(server)
+                await anyio.sleep(WATCH_INTERVAL_S)
+                if await end_if_outgrown(server.pid, self._memory_bytes) and self._server is server:
+                    self._has_outgrown = True
                 continue
             self._used = anyio.Event()
             with anyio.move_on_after(self._idle_s) as wait:
@@ -150,20 +149,7 @@ class Checker:
             if wait.cancelled_caught:
                 await self._end_if_idle(server)
 
-    async def _end_if_outgrown(self, server: LanguageServer) -> None:
-        resident = await anyio.to_thread.run_sync(_resident_bytes, server.pid)
-        if resident > self._memory_bytes and self._server is server:
-            self._has_outgrown = True
-            await anyio.to_thread.run_sync(signal_tree, server.pid, signal.SIGKILL)
-
     async def _end_if_idle(self, server: LanguageServer) -> None:
         async with self._turn:
             if self._server is server and not self._used.is_set():
                 await self._stop()
-
-
-def _resident_bytes(pid: int) -> int:
-    try:
-        return psutil.Process(pid).memory_info().rss
-    except psutil.Error:
-        return 0

@@ -56,13 +56,15 @@ async def find_compiler(environ: Mapping[str, str], *, project: Path | None = No
     """
     named = environ.get(VARIABLE)
     if named:
-        version = await _version_of(Path(named))
+        # Absolute, because the compiler runs in folders of its own.
+        path = await anyio.to_thread.run_sync(Path(named).absolute)
+        version = await _version_of(path)
         if version is None:
             raise Unavailable(
                 f"{VARIABLE} is {named!r}, which is no TypeScript compiler of version {MIN_MAJOR} or later",
                 "Correct it, or unset it to use the one that is installed.",
             )
-        return Compiler(path=Path(named), version=version)
+        return Compiler(path=path, version=version)
     for path in await anyio.to_thread.run_sync(_candidates, environ.get("PATH"), project):
         version = await _version_of(path)
         if version is not None:
@@ -120,7 +122,7 @@ def _on_path(search_path: str | None) -> Iterator[Path]:
     for name in ("tsgo", "tsc"):
         found = shutil.which(name, path=search_path or "")
         if found is not None:
-            yield Path(found)
+            yield Path(found).absolute()
 
 
 def _in_wheel() -> Iterator[Path]:

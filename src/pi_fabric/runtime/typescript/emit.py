@@ -20,8 +20,6 @@ from pi_fabric.runtime.typescript.run import CompilerFailed, output_of
 from pi_fabric.runtime.typescript.sourcemap import MappedPositions
 from pi_fabric.runtime.typescript.wrapper import HEADER, closing_offset, wrap
 
-# A megabyte of source takes half a second; the rest is for a machine under load.
-EMIT_LIMIT_S: Final = 10.0
 # Twenty thousand syntax errors; a program that has more is told about the first ones.
 MAX_PRINTED_BYTES: Final = 4 * 1024 * 1024
 # Two at a time keep two cores busy; a hundred at once would only wait for each other.
@@ -56,7 +54,7 @@ class _Map(msgspec.Struct):
 class Emitter:
     """Emits programs with one compiler; calls may overlap."""
 
-    def __init__(self, compiler: Compiler, *, limit_s: float = EMIT_LIMIT_S) -> None:
+    def __init__(self, compiler: Compiler, *, limit_s: float) -> None:
         self._compiler = compiler
         self._limit_s = limit_s
         self._slots = anyio.CapacityLimiter(PARALLEL_EMITS)
@@ -86,7 +84,8 @@ def _read_result(folder: Path, code: str, printed: str) -> Emitted:
         script = (folder / "program.js").read_bytes().decode()
         mappings = msgspec.json.decode((folder / "program.js.map").read_bytes(), type=_Map).mappings
     except (OSError, ValueError) as error:
-        raise CompilerFailed(f"the compiler wrote no script: {printed.strip()[:200] or error}") from error
+        said = printed.strip().partition("\n")[0][:200]
+        raise CompilerFailed(f"the compiler wrote no script{said and f': {said}'}") from error
     source = wrap(code)
     syntax = tuple(parse_printed(printed, source))
     if script.startswith(_STRICT):

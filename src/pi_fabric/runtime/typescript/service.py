@@ -11,13 +11,13 @@ from anyio.abc import TaskGroup
 
 from pi_fabric.base.errors import SandboxError, Unavailable
 from pi_fabric.base.jsonvalue import scrub
-from pi_fabric.runtime.typescript.checker import IDLE_LIMIT_S, Checker
+from pi_fabric.runtime.typescript.checker import CHECK_LIMIT_S, IDLE_LIMIT_S, Checker
 from pi_fabric.runtime.typescript.compiler import Compiler, find_compiler
 from pi_fabric.runtime.typescript.emit import Emitted, Emitter
 from pi_fabric.runtime.typescript.model import COMPILER_HINT, Diagnostic, Prepared, Refused
 from pi_fabric.runtime.typescript.policy import MAX_PROBLEMS, early_close, judge
 from pi_fabric.runtime.typescript.reported import Reported
-from pi_fabric.runtime.typescript.run import CompilerFailed
+from pi_fabric.runtime.typescript.run import CompilerFailed, CompilerMissing
 from pi_fabric.runtime.typescript.sourcemap import ShiftedPositions
 from pi_fabric.runtime.typescript.wrapper import wrap, wrap_for_check
 
@@ -40,6 +40,7 @@ class TypeScript:
         environ: Mapping[str, str],
         cwd: Path | None = None,
         idle_s: float = IDLE_LIMIT_S,
+        limit_s: float = CHECK_LIMIT_S,
     ) -> None:
         """Prepare to look for a compiler.
 
@@ -48,10 +49,12 @@ class TypeScript:
             cwd: Folder from which `node_modules` are searched upward; None for a project that is not
                 trusted, since the compiler found there is run.
             idle_s: Seconds without work after which the resident checker ends.
+            limit_s: Seconds that checking and emitting one program may take each.
         """
         self._environ = environ
         self._cwd = cwd
         self._idle_s = idle_s
+        self._limit_s = limit_s
         self._finding = anyio.Lock()
         self._tasks: TaskGroup | None = None
         self._tools: _Tools | None = None
@@ -86,7 +89,7 @@ class TypeScript:
             script is unchecked and `notice` says so; never raises for what the program holds.
 
         Raises:
-            SandboxError: If the compiler is there and cannot emit.
+            SandboxError: If the compiler that was found cannot be started any more.
         """
         text: str = scrub(code)
         size_bytes = len(text.encode())
@@ -109,7 +112,10 @@ class TypeScript:
 
     def _use(self, compiler: Compiler) -> _Tools:
         assert self._tasks is not None, "enter the context first"
-        return _Tools(checker=Checker(compiler, self._tasks, idle_s=self._idle_s), emitter=Emitter(compiler))
+        return _Tools(
+            checker=Checker(compiler, self._tasks, idle_s=self._idle_s, limit_s=self._limit_s),
+            emitter=Emitter(compiler, limit_s=self._limit_s),
+        )
 
 
 class _Preparation:
@@ -127,8 +133,11 @@ class _Preparation:
             tasks.start_soon(self._emit)
             tasks.start_soon(self._check)
         emitted = self._emitted
-        if not isinstance(emitted, Emitted):
+        assert emitted is not None
+        if isinstance(emitted, CompilerMissing):
             raise SandboxError("typescript", str(emitted))
+        if isinstance(emitted, CompilerFailed):
+            return Refused(problems=(_gave_up(emitted),))
         problems = await self._problems(emitted)
         if problems:
             return Refused(problems=tuple(problems[:MAX_PROBLEMS]), omitted=len(problems[MAX_PROBLEMS:]))
@@ -162,16 +171,18 @@ class _Preparation:
 
 
 def _too_large(size_bytes: int) -> Diagnostic:
-    return Diagnostic(
-        line=1,
-        column=1,
-        code=0,
-        message=(
-            f"the program has {size_bytes:,} bytes, at most {MAX_PROGRAM_BYTES:,} are possible; "
-            "send large texts in `strings`"
-        ),
-        is_syntax=False,
+    return _whole_program(
+        f"the program has {size_bytes:,} bytes, at most {MAX_PROGRAM_BYTES:,} are possible; "
+        "send large texts in `strings`"
     )
+
+
+def _gave_up(failure: CompilerFailed) -> Diagnostic:
+    return _whole_program(f"the program could not be compiled: {failure}; is it nested very deeply?")
+
+
+def _whole_program(message: str) -> Diagnostic:
+    return Diagnostic(line=1, column=1, code=0, message=message, is_syntax=False)
 
 
 def _unchecked(code: str, reason: str) -> Prepared:
@@ -179,7 +190,7 @@ def _unchecked(code: str, reason: str) -> Prepared:
         javascript=wrap(code),
         positions=ShiftedPositions(code),
         is_checked=False,
-        notice=f"The program was not type-checked. {reason}",
+        notice=f"The program was not type-checked.\n{reason}",
     )
 
 
