@@ -2,9 +2,9 @@
 
 import importlib.util
 import os
-import platform
 import re
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ MIN_MAJOR = 7
 _VERSION_LIMIT_S = 10.0
 _VERSION_MAX_BYTES = 4096
 _VERSION = re.compile(r"Version (\d+)\.(\S+)")
-_PROCESSORS = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
+_PROCESSORS = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 
 # Path, modification time and size: a file that was replaced is asked again.
 _verified: dict[tuple[str, int, int], str | None] = {}
@@ -104,7 +104,7 @@ def _candidates(search_path: str | None, project: Path | None) -> list[Path]:
 def _in_node_modules(project: Path | None) -> Iterator[Path]:
     if project is None:
         return
-    target = f"{platform.system().lower()}-{_PROCESSORS.get(platform.machine().lower(), 'x64')}"
+    target = f"{sys.platform}-{_PROCESSORS.get(os.uname().machine, 'x64')}"
     for folder in (project, *project.parents):
         modules = folder / "node_modules"
         # Some package managers keep the platform's package beside the real folder of the main one.

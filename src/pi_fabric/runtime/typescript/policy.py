@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from pi_fabric.base.bounds import clip_bytes
-from pi_fabric.runtime.typescript.callsites import argument_starts
 from pi_fabric.runtime.typescript.lines import Lines
 from pi_fabric.runtime.typescript.model import Diagnostic
 from pi_fabric.runtime.typescript.reported import Reported
@@ -51,9 +50,16 @@ def judge(reported: Sequence[Reported], code: str) -> list[Diagnostic]:
         code: Submitted text.
     """
     lines = Lines(code)
-    is_doubtful = any(problem.code in IGNORED_ARGUMENT_CODES for problem in reported)
-    arguments = argument_starts(code) if is_doubtful else frozenset[int]()
+    arguments = _argument_starts(reported, code)
     return [_diagnostic(problem, code, lines) for problem in reported if _refuses(problem, arguments)]
+
+
+def _argument_starts(reported: Sequence[Reported], code: str) -> frozenset[int]:
+    if not any(problem.code in IGNORED_ARGUMENT_CODES for problem in reported):
+        return frozenset()
+    from pi_fabric.runtime.typescript.callsites import argument_starts  # noqa: PLC0415 - rare, costs 6 ms
+
+    return argument_starts(code)
 
 
 def early_close(offset: int, code: str) -> Diagnostic:
