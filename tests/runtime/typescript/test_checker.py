@@ -185,8 +185,9 @@ anyio.run(main)
 
 @pytest.mark.anyio
 @pytest.mark.requirement("typescript:checker:lazy")
-async def test_a_killed_owner_takes_a_busy_server_with_it() -> None:
-    environ = inherited_environment({"PYTHONPATH": os.pathsep.join(sys.path)})
+async def test_a_killed_owner_takes_a_busy_server_with_it(tmp_path: Path) -> None:
+    # The workspace of an owner that was killed stays; it holds no program.
+    environ = inherited_environment({"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)})
     with anyio.fail_after(30):
         async with child_process([sys.executable, "-c", OWNER], env=environ) as owner:
             assert owner.stdin is not None
@@ -199,6 +200,9 @@ async def test_a_killed_owner_takes_a_busy_server_with_it() -> None:
                 await anyio.sleep(0.01)
             owner.kill()
             await anyio.to_thread.run_sync(server.wait, 20)
+
+    programs = await anyio.to_thread.run_sync(list, tmp_path.glob("*/program.ts"))
+    assert [program.stat().st_size for program in programs] == [0]
 
 
 @pytest.mark.anyio
