@@ -166,6 +166,10 @@ async def test_an_idle_server_ends_and_comes_back(compiler: Compiler) -> None:
         assert await codes(checker, "foo();") == [2304]
 
 
+def sizes_of(name: str, folder: Path) -> list[int]:
+    return [path.stat().st_size for path in folder.glob(f"*/{name}")]
+
+
 OWNER = """
 import anyio, sys
 from pi_fabric.runtime.typescript import find_compiler
@@ -201,8 +205,7 @@ async def test_a_killed_owner_takes_a_busy_server_with_it(tmp_path: Path) -> Non
             owner.kill()
             await anyio.to_thread.run_sync(server.wait, 20)
 
-    programs = await anyio.to_thread.run_sync(list, tmp_path.glob("*/program.ts"))
-    assert [program.stat().st_size for program in programs] == [0]
+    assert sizes_of("program.ts", tmp_path) == [0]
 
 
 @pytest.mark.anyio
