@@ -90,7 +90,7 @@ def main() -> None:
     """Install the versions named, or both that are tested."""
     for version in sys.argv[1:] or VERSIONS:
         anyio.run(install, version)
-        print(f"Pi {version}: {entry(version).relative_to(ROOT)}")  # noqa: T201 - a program's output
+        print(f"Pi {version}: {entry(version).relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -181,7 +181,7 @@ def main() -> None:
     model = ScriptedModel(arguments.port)
     if arguments.script:
         model.say(*_replies_in(arguments.script))
-    print(model.url, flush=True)  # noqa: T201 - a program's output
+    print(model.url, flush=True)
     model.serve_forever()
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pi_lab import Lab
 
+from tests.host.pi.pi_lab import Lab
 from tools import install_pi
 from tools.scripted_model import ScriptedModel
 

@@ -12,6 +12,7 @@ import anyio
 import psutil
 
 from pi_fabric.base.process import DEVNULL, child_process
+from pi_fabric.host.pi.install import install
 from pi_fabric.host.pi.manifest import EXTENSION_DIR
 from tools.pi_rpc import (
     Dialog,
@@ -64,18 +65,29 @@ class Lab:
     @property
     def environment(self) -> dict[str, str]:
         ours = {"PI_FABRIC_PYTHON": str(self.python), "PYTHONPATH": SOURCES}
-        return pi_environment(self.agent_dir, ours | self.variables)
+        # An empty value takes a variable away.
+        chosen = {name: value for name, value in (ours | self.variables).items() if value}
+        return pi_environment(self.agent_dir, chosen)
 
     @asynccontextmanager
     async def pi(
         self,
         *arguments: str,
         neighbour: str | None = None,
+        is_installed: bool = False,
         dialog: Dialog = confirm_everything,
     ) -> AsyncGenerator[PiSession]:
-        """Pi in RPC mode; `neighbour` loads the test's other extension with these habits."""
+        """Pi in RPC mode.
+
+        `neighbour` loads the test's other extension with these habits; `is_installed` lets Pi find ours
+        by its settings instead of an argument.
+        """
         write_agent_dir(self.agent_dir, self.model, **self.settings)
-        extensions = [EXTENSION_DIR] if neighbour is None else [NEIGHBOUR, EXTENSION_DIR]
+        extensions = [] if neighbour is None else [NEIGHBOUR]
+        if is_installed:
+            await anyio.to_thread.run_sync(install, self.agent_dir)
+        else:
+            extensions.append(EXTENSION_DIR)
         flags = [flag for path in extensions for flag in ("-e", str(path))]
         async with pi_session(
             self.version,
@@ -92,9 +104,7 @@ class Lab:
         write_agent_dir(self.agent_dir, self.model, **self.settings)
         argv = pi_argv(self.version, "-e", str(EXTENSION_DIR), *arguments)
         with anyio.fail_after(30):
-            async with child_process(
-                argv, cwd=self.project, env=self.environment, stdin=DEVNULL
-            ) as process:
+            async with child_process(argv, cwd=self.project, env=self.environment, stdin=DEVNULL) as process:
                 assert process.stdout is not None
                 output = b"".join([chunk async for chunk in process.stdout])
                 return await process.wait(), output.decode()

@@ -4,8 +4,8 @@ import shlex
 
 import anyio
 import pytest
-from pi_lab import CORE, Lab, notices, sidecars_of, stand_in, text_of, tool_results, values_of
 
+from tests.host.pi.pi_lab import Lab, notices, sidecars_of, stand_in, text_of, tool_results, values_of
 from tools.scripted_model import Reply, ToolCall
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pi]
@@ -137,4 +137,3 @@ async def test_a_module_of_the_project_is_not_imported_in_pythons_place(lab: Lab
     async with lab.pi() as pi:
         (status,) = notices(await pi.prompt("/fabric status"))
     assert f"on Pi {lab.version}" in status
-    assert CORE

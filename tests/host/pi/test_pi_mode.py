@@ -1,8 +1,8 @@
 """Full code mode on the real Pi: what the model sees, and what comes back."""
 
 import pytest
-from pi_lab import CORE, Lab, notices, text_of, tool_results, values_of
 
+from tests.host.pi.pi_lab import CORE, Lab, notices, text_of, tool_results, values_of
 from tools.scripted_model import Reply, ToolCall
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pi]
@@ -110,7 +110,7 @@ async def test_tools_that_the_command_line_leaves_out_stay_out_of_reach(lab: Lab
     assert "not found" not in read["text"]
 
 
-@pytest.mark.requirement("pi:hooks:block", "pi:hooks:none-on-0.80")
+@pytest.mark.requirement("pi:hooks:block", "pi:hooks:none-before-nested-calls")
 async def test_a_hook_that_blocks_reading_blocks_it_inside_programs_too(lab: Lab) -> None:
     (lab.project / "a.txt").write_text("secret\n")
     async with lab.pi(neighbour="block") as pi:

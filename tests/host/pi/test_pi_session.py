@@ -5,8 +5,17 @@ import json
 import anyio
 import psutil
 import pytest
-from pi_lab import Lab, notices, program, sidecars_of, text_of, tool_results, values_of, wait_until
 
+from tests.host.pi.pi_lab import (
+    Lab,
+    notices,
+    program,
+    sidecars_of,
+    text_of,
+    tool_results,
+    values_of,
+    wait_until,
+)
 from tools.scripted_model import Reply, ToolCall
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pi]
@@ -185,7 +194,9 @@ async def test_pi_ends_at_once_and_leaves_nothing_behind_in_modes_without_rpc(la
     code, output = await lab.print_mode("--mode", "json", "/fabric status")
     assert code == 0
     assert all(json.loads(line) for line in output.splitlines())
-    stubs = [p for p in psutil.process_iter(["cmdline"]) if str(lab.folder) in " ".join(p.info["cmdline"] or [])]
+    stubs = [
+        p for p in psutil.process_iter(["cmdline"]) if str(lab.folder) in " ".join(p.info["cmdline"] or [])
+    ]
     assert stubs == []
 
 

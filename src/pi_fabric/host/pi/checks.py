@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 import anyio
+from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from pi_fabric.base.errors import ConfigError
@@ -16,7 +17,7 @@ from pi_fabric.base.jsonvalue import Json, JsonObject, decode, encode, is_array,
 from pi_fabric.base.paths import agent_dir
 from pi_fabric.base.process import PIPE, child_process
 from pi_fabric.config.jsonfile import read_json_object
-from pi_fabric.config.trust import stored_trust
+from pi_fabric.config.trust import TrustState, stored_trust
 from pi_fabric.host.pi.install import is_installed, python_path
 from pi_fabric.host.pi.program import FLOOR, PACKAGE, PARTS, PIPELINE, PiProgram, find_pi, inspect
 from pi_fabric.host.pi.wire import PROTOCOL
@@ -64,15 +65,15 @@ async def pi_findings(
     yield await anyio.to_thread.run_sync(_listed, folder)
     python, finding = await anyio.to_thread.run_sync(_interpreter, environ, folder)
     yield finding
-    for finding in await _sidecar(python, environ, cwd):
+    trust = (await anyio.to_thread.run_sync(stored_trust, cwd, environ)).state
+    for finding in await _sidecar(python, environ, cwd, trust):
         yield finding
-    trust = await anyio.to_thread.run_sync(stored_trust, cwd, environ)
-    fix = "" if trust.state == "stored" else "start pi there and use /trust, if you trust its authors"
-    yield Finding(name="project trust", status="note" if fix else "ok", text=_TRUST[trust.state], fix=fix)
+    fix = "" if trust == "stored" else "start pi there and use /trust, if you trust its authors"
+    yield Finding(name="project trust", status="note" if fix else "ok", text=_TRUST[trust], fix=fix)
 
 
 async def _node(environ: Mapping[str, str]) -> Finding:
-    found = shutil.which("node", path=environ.get("PATH"))
+    found = await anyio.to_thread.run_sync(lambda: shutil.which("node", path=environ.get("PATH")))
     fix = f"install Node {NODE_FLOOR[0]}.{NODE_FLOOR[1]} or later, which Pi runs on"
     if found is None:
         return Finding(name="node", status="missing", text="there is no node on PATH", fix=fix)
@@ -150,10 +151,10 @@ def _interpreter(environ: Mapping[str, str], folder: Path) -> tuple[str, Finding
     return chosen, Finding(name="python", status="ok", text=f"{chosen} (from {origin})")
 
 
-async def _sidecar(python: str, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
+async def _sidecar(python: str, environ: Mapping[str, str], cwd: Path, trust: TrustState) -> list[Finding]:
     started_s = time.monotonic()
     try:
-        info, words = await _start(python, environ, cwd)
+        info, words = await _start(python, environ, cwd, trust)
     except OSError as error:
         info, words = None, str(error)
     if info is None:
@@ -168,33 +169,34 @@ async def _sidecar(python: str, environ: Mapping[str, str], cwd: Path) -> list[F
     return [Finding(name="sidecar", status="ok", text=text), *found]
 
 
-async def _start(python: str, environ: Mapping[str, str], cwd: Path) -> tuple[JsonObject | None, str]:
+async def _start(
+    python: str, environ: Mapping[str, str], cwd: Path, trust: TrustState
+) -> tuple[JsonObject | None, str]:
+    """The answer to `initialize`, or nothing and the words that explain it."""
     hello: JsonObject = {
         "protocol": PROTOCOL, "piVersion": "doctor", "mode": "print", "cwd": str(cwd),
-        "agentDir": str(agent_dir(environ)), "isTrusted": stored_trust(cwd, environ).state != "untrusted",
-        "hasUI": False,
+        "agentDir": str(agent_dir(environ)), "isTrusted": trust != "untrusted", "hasUI": False,
     }  # fmt: skip
+    frame = encode({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
     argv = [python, "-P", "-m", "pi_fabric.cli.sidecar"]
     async with child_process(argv, cwd=cwd, env=environ, stderr=PIPE) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        line = b""
         with anyio.move_on_after(START_TIMEOUT_S):
             try:
-                frame = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-                await process.stdin.send(encode(frame) + b"\n")
-                lines = BufferedByteReceiveStream(process.stdout)
-                line = await lines.receive_until(b"\n", MAX_LINE_BYTES)
-            except (
-                anyio.BrokenResourceError,
-                anyio.EndOfStream,
-                anyio.IncompleteRead,
-                anyio.DelimiterNotFound,
-            ):
-                chunks = [chunk async for chunk in process.stderr]
-                return None, b"".join(chunks).decode("utf-8", "replace")
-        return _answer(line)
+                return _answer(await _exchange(process, frame))
+            except (anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead):
+                assert process.stderr is not None
+                words = b"".join([chunk async for chunk in process.stderr])
+                return None, words.decode("utf-8", "replace")
+            except anyio.DelimiterNotFound:
+                return None, "what it writes is no frame"
+    return None, f"no answer within {START_TIMEOUT_S:.0f} s"
+
+
+async def _exchange(process: Process, frame: bytes) -> bytes:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    await process.stdin.send(frame + b"\n")
+    return await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", MAX_LINE_BYTES)
 
 
 def _answer(line: bytes) -> tuple[JsonObject | None, str]:

@@ -90,3 +90,7 @@ def standing_chars() -> int:
 def write() -> None:
     """Write the file anew; `make docs` does. Blocking."""
     MANIFEST_PATH.write_text(render(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
