@@ -22,7 +22,7 @@ SHIM = HERE / "shim.c"
 REQUIREMENTS = HERE / "requirements.txt"
 ZIG_VERSION = "0.15.2"
 # SHA-256 of what these inputs compile to, on every machine it was tried on.
-MODULE_SHA256 = "e1fb1d04f3346a496b63f8ccac5c6acea7866b7b20b761afb52dc67017431f4c"
+MODULE_SHA256 = "7c8f5a44c83ac8f77fb4e952879808eea49bc78b4f0b7fc7aa692594a615d73f"
 # Compiled on their own; shim.c includes quickjs.c.
 SOURCES = ("libregexp.c", "libunicode.c", "dtoa.c")
 FLAGS = (
@@ -94,10 +94,18 @@ def build_module() -> Path:
 
 def _fetch(folder: Path) -> Path:
     """Download and unpack the source; pip checks its hash."""
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    only_the_source = [
+        "--no-deps",
+        "--no-binary",
+        ":all:",
+        "--require-hashes",
+        "--requirement",
+        str(REQUIREMENTS),
+    ]
     _run(
         folder,
-        [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        + ["--no-binary", ":all:", "--require-hashes", "--requirement", str(REQUIREMENTS), "--dest", "."],
+        [*pip, "download", *only_the_source, "--dest", "."],
         "the source of QuickJS-NG cannot be downloaded; check the network and pip's index",
     )
     archive = next(folder.glob("*.tar.gz"))

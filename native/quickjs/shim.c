@@ -26,6 +26,7 @@ static struct {
     uint32_t out_bytes; /* their length */
     double wake_ms;     /* monotonic time of the next timer; negative: none */
     uint64_t seed;      /* of Math.random; written by the driver before OP_START */
+    uint32_t pending;   /* host calls without an answer */
 } header = {.wake_ms = -1};
 
 static JSRuntime *runtime;
@@ -141,6 +142,12 @@ static JSValue native_wake(JSContext *cx, JSValueConst self, int count, JSValueC
     return JS_ToFloat64(cx, &header.wake_ms, arguments[0]) ? JS_EXCEPTION : JS_UNDEFINED;
 }
 
+/* expect(count): how many host calls wait for their answers. */
+static JSValue native_expect(JSContext *cx, JSValueConst self, int count, JSValueConst *arguments)
+{
+    return JS_ToUint32(cx, &header.pending, arguments[0]) ? JS_EXCEPTION : JS_UNDEFINED;
+}
+
 /* now(): monotonic milliseconds. */
 static JSValue native_now(JSContext *cx, JSValueConst self, int count, JSValueConst *arguments)
 {
@@ -169,6 +176,7 @@ static JSValue native_install(JSContext *cx, JSValueConst self, int count, JSVal
 static const JSCFunctionListEntry natives[] = {
     JS_CFUNC_DEF("push", 0, native_push),
     JS_CFUNC_DEF("wake", 1, native_wake),
+    JS_CFUNC_DEF("expect", 1, native_expect),
     JS_CFUNC_DEF("now", 0, native_now),
     JS_CFUNC_DEF("refused", 0, native_refused),
     JS_CFUNC_DEF("install", 5, native_install),
