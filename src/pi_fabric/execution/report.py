@@ -13,7 +13,7 @@ from pi_fabric.execution.spill import spill_text
 from pi_fabric.history.trace import TraceRecorder
 from pi_fabric.protocol.actions import ImageBlock, Outcome
 from pi_fabric.runtime.engine import EngineResult, Termination
-from pi_fabric.runtime.typescript import COMPILER_HINT, Prepared, Refused, render
+from pi_fabric.runtime.typescript import COMPILER_HINT, Prepared, Refused, recovery_hint, render
 
 OUTCOMES: dict[Termination, Outcome] = {
     "completed": "succeeded",
@@ -54,6 +54,11 @@ class Report:
         )
         kind = "could not be parsed" if any(problem.is_syntax for problem in problems) else "has type errors"
         lines = [render(problem, self._request.code) for problem in refusal.problems]
+        if refusal.omitted:
+            lines.append(f"and {refusal.omitted} more")
+        hint = recovery_hint(refusal.problems, self._request.code)
+        if hint is not None:
+            lines.append(hint)
         error = "\n".join([f"The program {kind}, so nothing was run:", *lines])
         return self._result("failed", error=error, problems=problems, cause=f"the program {kind}")
 
