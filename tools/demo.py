@@ -105,16 +105,10 @@ def _show(console: Console, result: Event, sent: list[str]) -> bool:
     details: dict[str, Any] = result["details"]
     trace = details["trace"]
     console.print(f"[bold]What it did[/bold] ({len(trace['operations'])} calls, kept with the session):")
-    first = trace["operations"][:6]
-    console.print(trace_table(trace | {"operations": first, "counts": _left_out(trace, len(first))}))
+    console.print(trace_table(trace, max_rows=6))
     console.print(f"\nTools that the model was offered: {', '.join(sent)}")
     console.print("With your own model: [cyan].venv/bin/pi-fabric pi install[/cyan], then [cyan]pi[/cyan]\n")
     return details.get("success") is True
-
-
-def _left_out(trace: dict[str, Any], shown: int) -> dict[str, int]:
-    dropped: int = trace["counts"]["droppedOperations"]
-    return trace["counts"] | {"droppedOperations": dropped + len(trace["operations"]) - shown}
 
 
 def _search_path() -> str:

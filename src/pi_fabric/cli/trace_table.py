@@ -13,15 +13,15 @@ MAX_ARGUMENT_BYTES = 44
 _STYLES = {"succeeded": "green", "failed": "red", "timed_out": "yellow", "aborted": "yellow"}
 
 
-def trace_table(trace: JsonObject) -> Table:
-    """Lay out the operations of a sealed trace, at most 40 of them, in 80 columns."""
+def trace_table(trace: JsonObject, *, max_rows: int = MAX_ROWS) -> Table:
+    """Lay out the first operations of a sealed trace in 80 columns, and count the others."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("#", justify="right", style="dim")
     table.add_column("CALL", no_wrap=True)
     table.add_column("ARGUMENTS", no_wrap=True)
     table.add_column("OUTCOME", no_wrap=True)
     operations: list[JsonObject] = trace["operations"]
-    for operation in operations[:MAX_ROWS]:
+    for operation in operations[:max_rows]:
         outcome = str(operation["outcome"])
         stage = f" ({operation['failureStage']})" if "failureStage" in operation else ""
         table.add_row(
@@ -30,7 +30,7 @@ def trace_table(trace: JsonObject) -> Table:
             Text(_arguments(operation["args"]), style="dim"),
             Text(outcome + stage, style=_STYLES[outcome]),
         )
-    left_out = len(operations) - MAX_ROWS + int(trace["counts"]["droppedOperations"])
+    left_out = max(0, len(operations) - max_rows) + int(trace["counts"]["droppedOperations"])
     if left_out > 0:
         table.add_row("", f"and {left_out} more", "", "")
     return table
