@@ -54,12 +54,13 @@ def bind_step(store: wasmtime.Store, function: wasmtime.Func, *, version: str) -
 
 
 def _bind_unchecked(store: Any, function: Any) -> Step:
-    layer = _private_layer()
+    layer: Any = _private_layer()
     error_type: Any = wasmtime.WasmtimeError
     trap_type: Any = wasmtime.Trap
     context = store._context()
     values = (layer.wasmtime_val_raw_t * 3)()
-    trap: Any = ctypes.POINTER(layer.wasm_trap_t)()
+    pointer_to: Callable[[Any], Any] = ctypes.POINTER
+    trap = pointer_to(layer.wasm_trap_t)()
     trap_out = ctypes.byref(trap)
     target = ctypes.byref(function._func)
     call = layer._wasmtime_func_call_unchecked

@@ -161,8 +161,9 @@ class HostCalls:
             return
         self._is_flushing = True
         try:
-            # Whatever else ends in this turn of the loop goes into the same frame.
-            await anyio.lowlevel.checkpoint()
+            if self._running:
+                # Whatever else ends in this turn of the loop goes into the same frame.
+                await anyio.lowlevel.checkpoint()
             while self._answers:
                 with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
                     await self._send(self._next_batch())
