@@ -90,12 +90,16 @@ async def _show_phases(pi: PiSession, console: Console) -> None:
     shown = ""
     start = 0
     while True:
-        update = await pi.wait_for(lambda event: event.get("type") == "tool_execution_update", start=start)
+        update = await pi.wait_for(_is_progress, start=start)
         start = pi.events.index(update) + 1
         text = "".join(block.get("text", "") for block in update["partialResult"]["content"]).strip()
         if text and text != shown:
             console.print(f"  [dim]{text}[/dim]", highlight=False)
             shown = text
+
+
+def _is_progress(event: Event) -> bool:
+    return event.get("type") == "tool_execution_update" and event.get("toolName") == "fabric_exec"
 
 
 def _show(console: Console, result: Event, sent: list[str]) -> bool:
