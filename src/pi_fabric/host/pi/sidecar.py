@@ -7,6 +7,7 @@ then serve. It ends when Pi closes the line, and everything it started ends befo
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -31,6 +32,8 @@ from pi_fabric.host.pi.wire import PROTOCOL, Execute, Hello, convert
 from pi_fabric.protocol.events import EventSink
 from pi_fabric.protocol.host import HostPorts
 
+# The checker ends itself when it has been idle for five minutes; a turn after that warms it again.
+WARM_S = 240.0
 # An aborted program gets this long to seal its trace; the extension waits a little longer.
 ABORT_GRACE_S = 2.5
 
@@ -66,6 +69,7 @@ class Sidecar:
         self._fabric: Fabric | None = None
         self._failure: Exception | None = None
         self._is_wanted = anyio.Event()
+        self._turn = anyio.Event()
         self._is_open = anyio.Event()
 
     async def run(self) -> None:
@@ -79,7 +83,8 @@ class Sidecar:
         }
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._hold_engine)
-            await self._peer.run(methods, {"host.tool.update": self._tools.on_update})
+            tasks.start_soon(self._warm_up)
+            await self._peer.run(methods, {"host.tool.update": self._tools.on_update, "turn": self._on_turn})
             tasks.cancel_scope.cancel()
 
     async def _initialize(self, params: JsonObject, _call: InboundCall) -> Json:
@@ -118,6 +123,24 @@ class Sidecar:
             self._fabric = None
             self._is_open.set()
             await self._peer.notify("engine.failed", {"text": f"Fabric's engine did not start: {error}"})
+
+    def _on_turn(self, _params: JsonObject) -> None:
+        self._turn.set()
+
+    async def _warm_up(self) -> None:
+        # The empty program starts the checker and a worker while the model still thinks; the first real
+        # one would otherwise wait for both. An idle session starts neither.
+        while True:
+            await self._turn.wait()
+            await self._is_open.wait()
+            if self._fabric is None:
+                return
+            try:
+                await self._fabric.execute({"code": "return 0"})
+            except Exception:
+                traceback.print_exc()
+            await anyio.sleep(WARM_S)
+            self._turn = anyio.Event()
 
     async def _engine(self) -> Fabric:
         self._greeted()

@@ -41,7 +41,7 @@ class Extension {
     this.tools = new ToolRunner(host, pi, {
       executions: this.executions,
       owner: this.owner,
-      notifyUpdate: (call, partial) => this.notify("host.tool.update", { call, partial }),
+      notifyUpdate: (call, partial) => this.sidecar.tell("host.tool.update", { call, partial }),
     });
     this.sidecar = new Sidecar({
       command: () => this.command(),
@@ -118,6 +118,8 @@ class Extension {
     try {
       this.ctx ??= ctx;
       await this.sidecar.settled(MODE_WAIT_MS);
+      // While the model thinks, Python can start what the first program would wait for.
+      this.sidecar.tell("turn", {});
       return this.mode.isOwner ? restoreSkills(host, event, this) : undefined;
     } catch (error) {
       this.warn(`pi-fabric could not prepare the turn: ${error?.message ?? error}`);
@@ -185,10 +187,6 @@ class Extension {
       },
       "engine.failed": ({ text }) => this.yield(text),
     };
-  }
-
-  notify(method, params) {
-    this.sidecar.ensure().then((peer) => peer.notify(method, params)).catch(() => {});
   }
 
   /** Tell the person; a session that is gone takes no message, and that is no reason to fail. */

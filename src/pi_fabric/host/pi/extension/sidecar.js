@@ -85,6 +85,11 @@ export class Sidecar {
     }
   }
 
+  /** Tell it something, if it is there. */
+  tell(method, params) {
+    if (this.info) this.#run.peer.notify(method, params);
+  }
+
   /** End it. Not awaited: Pi's exit must not wait for us, and Python ends when its stdin does. */
   stop() {
     this.#isStopped = true;
