@@ -44,20 +44,24 @@ def repair(action: Action, args: Json) -> JsonObject:
     return canonical(action.shape, repaired)
 
 
+def fits(action: Action, args: JsonObject) -> bool:
+    """True when repaired arguments surely fit; False leaves it to `validate`. Quick."""
+    if action.arguments is None:
+        return _accepts_anything(action.input_schema)
+    try:
+        msgspec.convert(args, action.arguments)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
 def validate(action: Action, ref: str, args: JsonObject) -> None:
-    """Hold repaired arguments to the action's schema.
+    """Hold repaired arguments to the action's schema. Loads a library the first time: not for the loop.
 
     Raises:
         InvalidArguments: With at most five problems, each `property.path: what is wrong`.
     """
-    if action.arguments is not None:
-        try:
-            msgspec.convert(args, action.arguments)
-        except msgspec.ValidationError:
-            pass
-        else:
-            return
-    elif _accepts_anything(action.input_schema):
+    if fits(action, args):
         return
     problems = _problems(action.input_schema, args)
     if problems:

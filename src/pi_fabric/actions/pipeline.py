@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import anyio
+import anyio.to_thread
 
 from pi_fabric.actions.approvals import Approvals
-from pi_fabric.actions.arguments import repair, validate
+from pi_fabric.actions.arguments import fits, repair, validate
 from pi_fabric.actions.outcomes import cause_of, outcome_of_record
 from pi_fabric.actions.registry import Catalogue, Resolved
 from pi_fabric.base.clock import Deadline
@@ -134,7 +135,8 @@ class _Call:
         if prepared is not args:
             self._tell_executed(prepared)
         self._stage = "validate"
-        validate(resolved.action, self._ref, prepared)
+        if not fits(resolved.action, prepared):
+            await anyio.to_thread.run_sync(validate, resolved.action, self._ref, prepared)
         self._stage = "approve"
         await self._context.approvals.require(resolved.action, self._ref, prepared)
         return prepared

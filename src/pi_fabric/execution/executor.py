@@ -14,6 +14,7 @@ from pi_fabric.actions.discovery import Discovery
 from pi_fabric.actions.pipeline import Internal, Pipeline, PipelineContext
 from pi_fabric.actions.registry import Catalogue, Registry
 from pi_fabric.base.clock import Clock, Deadline, SystemClock
+from pi_fabric.base.groups import sole_exception
 from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.config import FabricConfig
 from pi_fabric.execution.bridge import GuestBridge
@@ -68,10 +69,10 @@ async def execute(
         InvalidArguments: If the request itself cannot be read.
         SandboxError: If the sandbox broke.
     """
-    request = parse_request(arguments)
+    request = await anyio.to_thread.run_sync(parse_request, arguments)
     catalogue = await services.registry.catalogue()
     run = _Run(services, request, catalogue, sink=sink or _ignore, timeout_ms=timeout_ms)
-    with anyio.CancelScope() as scope:
+    with sole_exception(), anyio.CancelScope() as scope:
         async with anyio.create_task_group() as watchers:
             if abort is not None:
                 watchers.start_soon(_cancel_on, abort, scope)
@@ -123,11 +124,7 @@ class _Run:
         self._report = Report(request, config, recorder=self._recorder, logs=self._logs, images=self._images)
 
     async def carry_out(self) -> ExecResult:
-        declarations = generate_declarations(
-            {name: self._catalogue.actions_of(name) for name in self._catalogue.providers},
-            full_code_mode=self._services.config.full_code_mode,
-            disabled=[name for name, absence in self._catalogue.absent.items() if not absence.is_declared],
-        )
+        declarations = await anyio.to_thread.run_sync(self._declarations)
         prepared = await self._services.typescript.prepare(self._request.code, declarations)
         if isinstance(prepared, Refused):
             return await _off_the_loop(partial(self._report.refused, prepared))
@@ -137,6 +134,13 @@ class _Run:
 
     async def aborted(self) -> ExecResult:
         return await _off_the_loop(partial(self._report.aborted, phases=self._workflow.phases))
+
+    def _declarations(self) -> str:
+        return generate_declarations(
+            {name: self._catalogue.actions_of(name) for name in self._catalogue.providers},
+            full_code_mode=self._services.config.full_code_mode,
+            disabled=[name for name, absence in self._catalogue.absent.items() if not absence.is_declared],
+        )
 
     async def _run(self, prepared: Prepared) -> EngineResult:
         config = self._services.config

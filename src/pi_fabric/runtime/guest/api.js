@@ -1,7 +1,8 @@
 // The guest's library: every name a program finds besides the language itself.
 //
 // Runs once, in one scope with kernel.js and before any guest code, and holds on to nothing that a program can
-// redefine: only `kernel` and the built-ins captured here. What it sends to the host:
+// redefine: only `kernel` and the built-ins captured here. No template literals: the engine builds them with
+// String.prototype.concat, which a program may have replaced. What it sends to the host:
 //   "ref"    a call with one argument object
 //   "@ref"   a call with its values (`pi.read("a")`), which the host brings into shape
 //   "=ref"   a reference that the program computed (`tools.call`), which never means Fabric's own
@@ -37,10 +38,10 @@
   const action = (ref) => (args) => kernel.call(ref, args === undefined ? {} : args);
   const actions = (provider, names) => {
     const object = create(null);
-    for (let i = 0; i < names.length; i++) object[names[i]] = action(`${provider}.${names[i]}`);
+    for (let i = 0; i < names.length; i++) object[names[i]] = action(provider + "." + names[i]);
     return object;
   };
-  const open = (provider, names) => namespace(actions(provider, names), (name) => action(`${provider}.${name}`));
+  const open = (provider, names) => namespace(actions(provider, names), (name) => action(provider + "." + name));
 
   const CORE_TOOLS = ["read", "bash", "edit", "write", "grep", "find", "ls"];
   const isCoreTool = (name) => {
@@ -48,8 +49,8 @@
     return false;
   };
 
-  kernel.define("pi", namespace({}, (name) => (...values) => kernel.call(`@pi.${name}`, values)));
-  kernel.define("extensions", namespace({}, (name) => action(`extensions.${name}`)));
+  kernel.define("pi", namespace({}, (name) => (...values) => kernel.call("@pi." + name, values)));
+  kernel.define("extensions", namespace({}, (name) => action("extensions." + name)));
   kernel.define("memory", open("memory", ["recall", "expand", "sessions"]));
   kernel.define("state", open("state", ["transition", "get", "history", "complexity", "verify", "goal", "checkGoal"]));
   kernel.define("schema", open("schema", ["status", "hypothesize", "verify", "commit", "abort"]));
@@ -66,7 +67,7 @@
   agents.actors = () => kernel.call("agents.actors", {});
   kernel.define("agents", freeze(agents));
 
-  const server = (name) => namespace({}, (tool) => action(`mcp.${name}.${tool}`));
+  const server = (name) => namespace({}, (tool) => action("mcp." + name + "." + tool));
   const mcp = {
     servers: () => kernel.call("mcp.$servers", {}),
     reload: () => kernel.call("mcp.$reload", {}),
@@ -78,7 +79,7 @@
   // ---- discovery ----------------------------------------------------------------------------------------
 
   const discovery = (name, shorthand) => (args) =>
-    kernel.call(`fabric.discovery.${name}`, typeof args === "string" && shorthand ? { [shorthand]: args } : asObject(args));
+    kernel.call("fabric.discovery." + name, typeof args === "string" && shorthand ? { [shorthand]: args } : asObject(args));
   const tools = {
     providers: () => kernel.call("fabric.discovery.providers", {}),
     list: discovery("list", "query"),
@@ -87,14 +88,14 @@
     call: (request) => {
       const { ref, args } = asObject(request);
       if (typeof ref !== "string") return reject(new $TypeError("tools.call: ref is required, as in { ref: 'pi.read', args }"));
-      return kernel.call(`=${ref}`, asObject(args));
+      return kernel.call("=" + ref, asObject(args));
     },
     progress: (args) => kernel.call("fabric.workflow.progress", typeof args === "string" ? { message: args } : asObject(args)),
     models: () => kernel.call("fabric.discovery.models", {}),
   };
   kernel.define("tools", namespace(tools, (name) => {
     if (!isCoreTool(name)) return undefined;
-    return () => reject(new $Error(`tools.${name} does not exist; call pi.${name}(...)`));
+    return () => reject(new $Error("tools." + name + " does not exist; call pi." + name + "(...)"));
   }));
 
   // ---- concurrency --------------------------------------------------------------------------------------
@@ -118,7 +119,7 @@
     const asked = isObject(option) ? option.concurrency : option;
     if (asked === undefined) return count;
     if (typeof asked !== "number" || !isFinite(asked) || asked < 1) {
-      throw new $TypeError(`parallel: concurrency must be a number of at least 1, got ${asked}`);
+      throw new $TypeError("parallel: concurrency must be a number of at least 1, got " + $String(asked));
     }
     return min(ceil(asked), count);
   };
@@ -142,7 +143,9 @@
     const jobs = [];
     for (let i = 0; i < items.length; i++) {
       const job = mapper === undefined ? items[i] : () => mapper(items[i], i);
-      if (typeof job !== "function") throw new $TypeError(`parallel: item ${i} is not a function; pass a mapper or functions`);
+      if (typeof job !== "function") {
+        throw new $TypeError("parallel: item " + i + " is not a function; pass a mapper or functions");
+      }
       jobs[i] = job;
     }
     return jobs;
@@ -176,7 +179,7 @@
     return traced("fabric.workflow.pipeline", args, () => {
       if (!isArray(items)) throw new $TypeError("pipeline: the first argument must be an array");
       for (let i = 0; i < stages.length; i++) {
-        if (typeof stages[i] !== "function") throw new $TypeError(`pipeline: stage ${i + 1} is not a function`);
+        if (typeof stages[i] !== "function") throw new $TypeError("pipeline: stage " + (i + 1) + " is not a function");
       }
       return parallel(items, async (original, index) => {
         let value = original;
@@ -202,12 +205,12 @@
   const shown = (value) => {
     if (typeof value === "string") return value;
     if (value === undefined) return "";
-    if (value instanceof $Error) return `${value.name}: ${value.message}`;
+    if (value instanceof $Error) return value.name + ": " + value.message;
     if (typeof value === "symbol" || typeof value === "function" || typeof value === "bigint") return $String(value);
     try {
       return stringify(value);
     } catch (error) {
-      return `[cannot be shown as JSON: ${error.message}]`;
+      return "[cannot be shown as JSON: " + error.message + "]";
     }
   };
   const print = (...values) => kernel.notify("log", line(values));
@@ -224,7 +227,7 @@
   // A run that counts against the token budget, and is not started when nothing is left of it.
   const budgetedRun = async (args) => {
     if (run.tokensSpent >= run.tokenTotal) {
-      throw new $Error(`the token budget of ${run.tokenTotal} is used up (${run.tokensSpent} spent); raise tokenBudget`);
+      throw new $Error("the token budget of " + run.tokenTotal + " is used up (" + run.tokensSpent + " spent); raise tokenBudget");
     }
     const record = await kernel.call("agents.run", args);
     run.tokensSpent += tokensOf(record);
@@ -233,7 +236,8 @@
   const answerOf = (record) => {
     const { status, value, text, error, name } = asObject(record);
     if (status !== "completed") {
-      throw new $Error(`agent ${name ?? ""} ended ${status ?? "without a status"}${error ? `: ${error}` : ""}`);
+      const cause = error ? ": " + error : "";
+      throw new $Error("agent " + (name ?? "") + " ended " + (status ?? "without a status") + cause);
     }
     return value === undefined || value === null ? text : value;
   };
@@ -262,25 +266,27 @@
       const jobs = [];
       for (let i = 0; i < roles.length; i++) {
         const name = roleName(roles[i]);
-        jobs[i] = () => budgetedRun({ ...options, name, task: `You are the council's ${name}. Work on this from that angle alone.\n\n${task}` });
+        const prompt = "You are the council's " + name + ". Work on this from that angle alone.\n\n" + task;
+        jobs[i] = () => budgetedRun({ ...options, name, task: prompt });
       }
       const records = await inParallel(jobs, jobs.length);
       if (!synthesize) return records;
       let reports = "";
       for (let i = 0; i < records.length; i++) {
         const { status, text, error } = asObject(records[i]);
-        reports += `\n\n## ${roleName(roles[i])}\n${status === "completed" ? text : `(${status}: ${error ?? "no report"})`}`;
+        const report = status === "completed" ? text : "(" + status + ": " + (error ?? "no report") + ")";
+        reports += "\n\n## " + roleName(roles[i]) + "\n" + report;
       }
       return answerOf(await budgetedRun({
         ...options,
         name: "synthesis",
-        task: `Weigh these reports and give one answer to the task.\n\n# Task\n${task}\n\n# Reports${reports}`,
+        task: "Weigh these reports and give one answer to the task.\n\n# Task\n" + task + "\n\n# Reports" + reports,
       }));
     },
   };
   kernel.define("council", freeze(council));
 
-  const activity = (name) => (args) => kernel.call(`fabric.workflow.${name}`, asObject(args));
+  const activity = (name) => (args) => kernel.call("fabric.workflow." + name, asObject(args));
   kernel.define("workflow", freeze({
     agent, parallel, pipeline, phase,
     configure: activity("configure"),
@@ -301,8 +307,8 @@
     const known = keys(run.strings);
     let names = "";
     for (let i = 0; i < known.length; i++) names += (i ? ", " : "") + known[i];
-    const tool = isCoreTool(key) ? `; did you mean pi.${key}?` : "";
-    return new $Error(`π.${key} was not passed in \`strings\` (there is ${names || "none"})${tool}`);
+    const tool = isCoreTool(key) ? "; did you mean pi." + key + "?" : "";
+    return new $Error("π." + key + " was not passed in `strings` (there is " + (names || "none") + ")" + tool);
   };
   kernel.define("π", new $Proxy(create(null), {
     get: (_, key) => {
