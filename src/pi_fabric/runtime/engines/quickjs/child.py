@@ -41,6 +41,12 @@ class Worker:
         self._stdin = process.stdin
         self._stdout = process.stdout
         self._buffer = bytearray()
+        self._is_waiting = True
+
+    @property
+    def is_waiting(self) -> bool:
+        """True when the worker has nothing to do before it is sent something."""
+        return self._is_waiting
 
     @property
     def is_alive(self) -> bool:
@@ -53,6 +59,7 @@ class Worker:
         Raises:
             OSError: If the worker is gone; or anyio.BrokenResourceError, anyio.ClosedResourceError.
         """
+        self._is_waiting = False
         await self._stdin.send(frame)
 
     async def receive(self) -> tuple[int, bytes]:
@@ -69,6 +76,7 @@ class Worker:
         await self._fill(end)
         payload = bytes(memoryview(self._buffer)[frames.HEADER.size : end])
         del self._buffer[:end]
+        self._is_waiting = kind == frames.WAITING
         return kind, payload
 
     def interrupt(self) -> None:
@@ -85,8 +93,11 @@ class Worker:
         """Return when the process has ended."""
         await self._process.wait()
 
-    def describe_end(self) -> str:
+    async def describe_end(self) -> str:
         """How the process ended, for a message."""
+        # Its output ends a moment before its exit is known.
+        with anyio.move_on_after(EXIT_GRACE_S):
+            await self._process.wait()
         code = self._process.returncode
         if code is None:
             return "it closed its output"
@@ -97,7 +108,7 @@ class Worker:
             try:
                 self._buffer += await self._stdout.receive(RECEIVE_BYTES)
             except (anyio.EndOfStream, anyio.ClosedResourceError, OSError):
-                raise WorkerGone(self.describe_end()) from None
+                raise WorkerGone(await self.describe_end()) from None
 
 
 @asynccontextmanager

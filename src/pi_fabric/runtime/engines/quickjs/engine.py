@@ -10,6 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from pi_fabric.base.clock import Deadline
+from pi_fabric.base.errors import SandboxError
 from pi_fabric.runtime.engine import Engine, EngineResult, GuestError, GuestHost, Program
 from pi_fabric.runtime.engines.quickjs.calls import HostCalls
 from pi_fabric.runtime.engines.quickjs.pool import Lease, WorkerPool
@@ -77,12 +78,18 @@ class QuickJsEngine(Engine):
     ) -> Ending:
         session = Session(lease.worker, calls, memory_bytes=memory_bytes)
         ending: Ending | None = None
+        failure: SandboxError | None = None
 
         async def follow() -> None:
-            nonlocal ending
-            ending = await session.run(program)
+            nonlocal ending, failure
+            try:
+                ending = await session.run(program)
+            except SandboxError as error:  # the task group would wrap it
+                failure = error
 
         await first_of(follow, deadline.wait_expired)
+        if failure is not None:
+            raise failure
         if ending is None:
             waits_for = calls.pending
             await session.stop()
@@ -117,8 +124,11 @@ class QuickJsEngine(Engine):
             await calls.cancel(grace_s=ABORT_GRACE_S)
             raise
         finally:
-            if not calls.pending:
-                self._open_calls.discard(calls)
+            self._tasks.start_soon(self._forget_when_idle, calls)
+
+    async def _forget_when_idle(self, calls: HostCalls) -> None:
+        await calls.wait_idle()
+        self._open_calls.discard(calls)
 
 
 def _timed_out(deadline: Deadline, waits_for: tuple[str, ...]) -> Ending:

@@ -1,6 +1,7 @@
 """One program on one worker, seen from the host: from the frame that starts it to the one that ends it."""
 
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -72,27 +73,26 @@ class Session:
                 if ending is not None:
                     return ending
         except (WorkerGone, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-            raise SandboxError("worker", f"it ended while a program ran: {self._reason(error)}") from error
+            reason = str(error) if isinstance(error, WorkerGone) else await self._worker.describe_end()
+            raise SandboxError("worker", f"it was lost while a program ran: {reason}") from error
         except BadMessage as error:
             raise SandboxError("protocol", str(error)) from error
 
     async def stop(self) -> None:
         """Stop a program that is still running, and pass on what it told before. The worker is spent."""
-        self._worker.interrupt()
-        with anyio.move_on_after(INTERRUPT_GRACE_S, shield=True):
-            try:
-                kind = frames.WAITING
-                while kind in (frames.WAITING, frames.TIMED):
-                    kind, payload = await self._worker.receive()
-                    self._pass_notices(payload if kind != frames.CRASHED else b"")
-            except (WorkerGone, BadMessage):
-                pass
+        if not self._worker.is_waiting:
+            self._worker.interrupt()
+            with anyio.move_on_after(INTERRUPT_GRACE_S, shield=True), suppress(WorkerGone, BadMessage):
+                await self._pass_last_notices()
         self._worker.kill()
 
-    def _pass_notices(self, lines: bytes) -> None:
-        for message in read_messages(lines):
-            if isinstance(message, Notice):
-                self._calls.take(message)
+    async def _pass_last_notices(self) -> None:
+        kind = frames.WAITING
+        while kind in (frames.WAITING, frames.TIMED):
+            kind, payload = await self._worker.receive()
+            for message in read_messages(payload if kind != frames.CRASHED else b""):
+                if isinstance(message, Notice):
+                    self._calls.take(message)
 
     async def _take(self, kind: int, payload: bytes) -> Ending | None:
         if kind == frames.CRASHED:
@@ -130,9 +130,6 @@ class Session:
             f"out of memory: the program may use {cap}; hold less at once or raise executor.memoryLimitBytes"
         )
         return GuestError(name="OutOfMemory", message=message, stack=stack)
-
-    def _reason(self, error: Exception) -> str:
-        return str(error) if isinstance(error, WorkerGone) else self._worker.describe_end()
 
 
 def _failed(error: GuestError, *, is_clean: bool) -> Ending:
