@@ -7,11 +7,7 @@ from pi_fabric.actions.registry import Catalogue
 from pi_fabric.actions.shapes import shape_call
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, Undefined, is_array
 from pi_fabric.protocol.events import CallEnded, CallStarted, EventSink
-
-VALUES_MARK = "@"
-"""Before a reference that comes with the values of a call instead of one object."""
-COMPUTED_MARK = "="
-"""Before a reference that the program made up itself."""
+from pi_fabric.runtime.engine import COMPUTED_MARK, VALUES_MARK
 
 
 class GuestBridge:

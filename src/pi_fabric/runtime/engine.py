@@ -12,7 +12,17 @@ from typing import Literal, Protocol, Self
 from pi_fabric.base.clock import Deadline
 from pi_fabric.base.jsonvalue import Json, JsonObject, Undefined
 
+VALUES_MARK = "@"
+"""Before a reference that comes with the values of a call instead of one object."""
+COMPUTED_MARK = "="
+"""Before a reference that the program made up itself (`tools.call`)."""
+
 Termination = Literal["completed", "runtime_error", "timed_out", "aborted"]
+
+
+def shown_ref(ref: str) -> str:
+    """A reference as people know it, without the mark of the guest's library."""
+    return ref[1:] if ref[:1] in (VALUES_MARK, COMPUTED_MARK) else ref
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

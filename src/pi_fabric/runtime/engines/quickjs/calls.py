@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 
 from pi_fabric.base.errors import FabricError
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, Undefined, encode
-from pi_fabric.runtime.engine import GuestHost
+from pi_fabric.runtime.engine import GuestHost, shown_ref
 from pi_fabric.runtime.engines.quickjs import frames
 from pi_fabric.runtime.engines.quickjs.messages import Call, Notice, UnreadableCall
 
@@ -61,9 +61,10 @@ class HostCalls:
 
     @property
     def pending(self) -> tuple[str, ...]:
-        """Refs of calls that have not ended, oldest first."""
+        """Refs of calls that have not ended, oldest first, as people know them."""
         running = [self._running[number].ref for number in sorted(self._running)]
-        return (*running, *(item.ref for item in self._queue if isinstance(item, Call)))
+        queued = [item.ref for item in self._queue if isinstance(item, Call)]
+        return tuple(map(shown_ref, (*running, *queued)))
 
     def take(self, item: Call | UnreadableCall | Notice) -> None:
         """Serve one message of the guest, in the order of arrival."""

@@ -100,8 +100,8 @@ class QuickJsEngine(Engine):
     async def _finish(self, ending: Ending, calls: HostCalls, deadline: Deadline) -> EngineResult:
         calls.stop_answering()
         is_over = ending.termination == "timed_out"
-        unawaited = () if is_over else calls.pending
-        if ending.termination == "completed" and unawaited:
+        unawaited = () if is_over else ending.pending
+        if ending.termination == "completed":
             await first_of(calls.wait_idle, deadline.wait_expired)
         abandoned = () if is_over else calls.pending
         await calls.cancel(grace_s=CALL_GRACE_S)

@@ -2,7 +2,7 @@
 
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import anyio
@@ -42,6 +42,8 @@ class Ending:
     error: GuestError | None = None
     is_clean: bool = True
     """True when the worker can take another program."""
+    pending: tuple[str, ...] = ()
+    """Refs of the host calls that were running when it ended."""
 
 
 class Session:
@@ -71,7 +73,8 @@ class Session:
             while True:
                 ending = await self._take(*await self._worker.receive())
                 if ending is not None:
-                    return ending
+                    # Taken here: by the time the caller's tasks are unwound, short calls have ended.
+                    return replace(ending, pending=self._calls.pending)
         except (WorkerGone, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             reason = str(error) if isinstance(error, WorkerGone) else await self._worker.describe_end()
             raise SandboxError("worker", f"it was lost while a program ran: {reason}") from error
