@@ -8,6 +8,7 @@ key and no network is needed. `--svg` saves what was shown as a picture.
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -37,7 +38,7 @@ const modules = await parallel(files, async (file) => {
 }, 8);
 
 await phase("Search");
-const found = await pi.grep({ pattern: "^class \\\\w+\\\\(FabricError\\\\)", path: "src" });
+const found = await pi.grep("^class .*[(]FabricError[)]", "src");
 
 modules.sort((a, b) => b.lines - a.lines);
 return {
@@ -50,6 +51,7 @@ return {
 COLUMNS = 88
 # A session of this size takes a few seconds; a hang must end by itself.
 LIMIT_S = 60.0
+_WEB_FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 async def demo(console: Console) -> bool:
@@ -92,7 +94,7 @@ async def _show_phases(pi: PiSession, console: Console) -> None:
     while True:
         update = await pi.wait_for(_is_progress, start=start)
         start = pi.events.index(update) + 1
-        text = "".join(block.get("text", "") for block in update["partialResult"]["content"]).strip()
+        text = "".join(block.get("text", "") for block in update["partialResult"]["content"]).strip().replace("\n", ": ", 1)
         if text and text != shown:
             console.print(f"  [dim]{text}[/dim]", highlight=False)
             shown = text
@@ -120,6 +122,11 @@ def _search_path() -> str:
     return os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 
 
+def _picture(console: Console) -> str:
+    """What was shown, as SVG that loads nothing from elsewhere."""
+    return _WEB_FONT.sub("", console.export_svg(title="pi-fabric"))
+
+
 def main() -> int:
     """Run the demo; returns the exit code."""
     parser = argparse.ArgumentParser(description="One Pi session in which the model calls fabric_exec.")
@@ -128,7 +135,7 @@ def main() -> int:
     console = Console(record=options.svg is not None, width=COLUMNS, highlight=False)
     succeeded = anyio.run(demo, console)
     if options.svg is not None:
-        console.save_svg(str(options.svg), title="pi-fabric")
+        options.svg.write_text(_picture(console), encoding="utf-8")
     return 0 if succeeded else 1
 
 
