@@ -2,62 +2,38 @@
 //
 // Evaluated once, together with api.js and in one function scope, before any guest code; `native` is the
 // shim's interface. From then on only captured built-ins may be used here: no method call on a built-in, no
-// destructuring of arrays, no spread, no for-of, no await, and no write to an index or a key that an object
-// with a prototype does not have yet. A program that redefines built-ins then breaks only itself.
+// destructuring of arrays, no spread, no for-of, no await, no template literal, and no write to an index or a key
+// that an object with a prototype does not have yet. A program that redefines built-ins then breaks only itself.
 
 const primordials = (() => {
   const { bind, call } = Function.prototype;
   const uncurryThis = bind.bind(call);
   return Object.freeze({
     __proto__: null,
-    Array, BigInt, Boolean, Error, Map, Number, Object, Promise, Proxy, RangeError, Set, String, Symbol, TypeError,
+    Error, InternalError, Number, Promise, String, TypeError,
     uncurryThis,
-    apply: Reflect.apply,
-    ownKeys: Reflect.ownKeys,
-    get: Reflect.get,
-    has: Reflect.has,
     create: Object.create,
     defineProperty: Object.defineProperty,
-    entries: Object.entries,
     freeze: Object.freeze,
-    getOwnPropertyDescriptor: Object.getOwnPropertyDescriptor,
-    getPrototypeOf: Object.getPrototypeOf,
-    keys: Object.keys,
-    isArray: Array.isArray,
-    isFinite: Number.isFinite,
-    isInteger: Number.isInteger,
-    max: Math.max,
-    min: Math.min,
-    floor: Math.floor,
-    parse: JSON.parse,
-    stringify: JSON.stringify,
-    hasOwn: Object.hasOwn,
-    arrayJoin: uncurryThis(Array.prototype.join),
-    arrayPush: uncurryThis(Array.prototype.push),
-    arraySlice: uncurryThis(Array.prototype.slice),
     functionToString: uncurryThis(Function.prototype.toString),
-    promiseThen: uncurryThis(Promise.prototype.then),
-    promiseResolve: Promise.resolve.bind(Promise),
-    promiseReject: Promise.reject.bind(Promise),
+    getPrototypeOf: Object.getPrototypeOf,
+    isArray: Array.isArray,
+    isInteger: Number.isInteger,
+    parse: JSON.parse,
     regexpTest: uncurryThis(RegExp.prototype.test),
-    stringIndexOf: uncurryThis(String.prototype.indexOf),
-    stringReplaceAll: uncurryThis(String.prototype.replaceAll),
+    stringify: JSON.stringify,
     stringSlice: uncurryThis(String.prototype.slice),
-    stringSplit: uncurryThis(String.prototype.split),
-    stringStartsWith: uncurryThis(String.prototype.startsWith),
-    stringTrim: uncurryThis(String.prototype.trim),
   });
 })();
 
 const kernel = (() => {
   const { push, wake, expect, now, refused, install } = native;
   const {
-    Error, Number, Promise, String, TypeError,
-    create, defineProperty, freeze, functionToString, isArray, isInteger, parse, regexpTest, stringify, stringSlice,
+    Error, InternalError, Number, Promise, String, TypeError,
+    create, defineProperty, freeze, functionToString, getPrototypeOf, isArray, isInteger, parse, regexpTest, stringify,
+    stringSlice,
   } = primordials;
-  const InternalError = globalThis.InternalError;
   const internalErrorPrototype = InternalError.prototype;
-  const { getPrototypeOf } = primordials;
   const global = globalThis;
 
   // Lines to the host: keep in step with messages.py.

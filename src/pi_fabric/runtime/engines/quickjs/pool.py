@@ -17,7 +17,7 @@ from pi_fabric.base.errors import SandboxError
 from pi_fabric.runtime.engines.quickjs.child import Worker, start_worker
 from pi_fabric.runtime.engines.quickjs.waits import first_of
 
-# Programs mostly wait for their host calls, so more than there are cores makes sense; each costs some 45 MB.
+# Programs mostly wait for their host calls, so more than there are cores makes sense; each costs some 30 MB.
 MAX_WORKERS: Final = 8
 # The longest limit that a program may have by configuration: after that a place must have come free.
 MAX_WAIT_S: Final = 900.0
@@ -57,6 +57,8 @@ class WorkerPool:
         self._tasks = tasks
         self._library = library
         self._keeps_spare = spare
+        # One to be used again and, with a spare, one for the program that comes meanwhile.
+        self._idle_limit = 2 if spare else 1
         self._places = anyio.Semaphore(MAX_WORKERS)
         self._idle: list[_Slot] = []
         self._first_start = anyio.Lock()
@@ -96,7 +98,7 @@ class WorkerPool:
             try:
                 await slot.settled.wait()
             except BaseException:
-                self._idle.append(slot)
+                self._put_back(slot)
                 raise
             if slot.error is not None:
                 raise slot.error
@@ -110,14 +112,18 @@ class WorkerPool:
         return self._idle.pop() if self._idle else None
 
     def _give_back(self, slot: _Slot, lease: Lease) -> None:
-        # One to be used again and, with a spare, one for the program that comes meanwhile.
-        limit = 2 if self._keeps_spare else 1
-        is_wanted = len(self._idle) < limit or self._places.statistics().tasks_waiting > 0
-        if lease.is_clean and lease.worker.is_alive and is_wanted:
+        if lease.is_clean and lease.worker.is_alive:
+            self._put_back(slot)
+        else:
+            lease.worker.kill()
+            slot.retired.set()
+
+    def _put_back(self, slot: _Slot) -> None:
+        is_wanted = len(self._idle) < self._idle_limit or self._places.statistics().tasks_waiting > 0
+        if is_wanted and slot.error is None:
             self._idle.append(slot)
-            return
-        lease.worker.kill()
-        slot.retired.set()
+        else:
+            slot.retired.set()
 
     def _order(self) -> _Slot:
         slot = _Slot()
