@@ -186,6 +186,8 @@ class Worker:
             self._sandbox.interrupt()
 
     def _serve_and_exit(self) -> None:
+        # Handlers run in the main thread, which must be the one that is woken.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
         try:
             self._serve()
         except (OwnerGone, BrokenPipeError):
