@@ -94,9 +94,9 @@ class Deadline:
             self._limit_s = limit_s
             self._wake()
 
-    def allow(self, seconds: float) -> None:
-        """See to it that at least `seconds` are left from now on."""
-        self.extend_to(self._used_s() + seconds)
+    def allow(self, seconds: float, *, at_most_s: float = math.inf) -> None:
+        """See to it that at least `seconds` are left from now on, within a limit of `at_most_s` in all."""
+        self.extend_to(min(self._used_s() + seconds, at_most_s))
 
     @contextmanager
     def paused(self) -> Generator[None]:

@@ -21,6 +21,10 @@ Limit = Annotated[int, msgspec.Meta(ge=1, description="Most lines or entries to 
 PATTERN_ALIASES = {"pattern": ("query", "regex", "search"), "limit": ("max",)}
 # Tools whose result is the text itself; the others return `{ok, output, details}`.
 TEXT_TOOLS = frozenset({"read", "grep", "find", "ls"})
+# A command that was given more time than the run has left gets it, up to what a run may have at the most.
+MAX_RUN_S = 900.0
+# For the host to end a command at its own limit before the run's limit ends it.
+BASH_GRACE_S = 5.0
 _EXIT_SENTENCE = re.compile(r"exited with code (\d+)\s*$")
 
 
@@ -203,6 +207,8 @@ class PiProvider:
         """
         if self._tools is None:
             raise Unavailable("this host offers no core tools", "run inside Pi or with `pi-fabric exec`.")
+        if name == "bash" and "timeout" in args:
+            context.deadline.allow(args["timeout"] + BASH_GRACE_S, at_most_s=MAX_RUN_S)
         settle = args.get("settle") is True
         passed = {key: value for key, value in args.items() if key != "settle"}
         result = await self._tools.run(
