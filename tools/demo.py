@@ -94,10 +94,14 @@ async def _show_phases(pi: PiSession, console: Console) -> None:
     while True:
         update = await pi.wait_for(_is_progress, start=start)
         start = pi.events.index(update) + 1
-        text = "".join(block.get("text", "") for block in update["partialResult"]["content"]).strip().replace("\n", ": ", 1)
+        text = _text_of(update["partialResult"]).strip().replace("\n", ": ", 1)
         if text and text != shown:
             console.print(f"  [dim]{text}[/dim]", highlight=False)
             shown = text
+
+
+def _text_of(result: Event) -> str:
+    return "".join(block.get("text", "") for block in result["content"])
 
 
 def _is_progress(event: Event) -> bool:
@@ -105,7 +109,7 @@ def _is_progress(event: Event) -> bool:
 
 
 def _show(console: Console, result: Event, sent: list[str]) -> bool:
-    text = "".join(block.get("text", "") for block in result["content"])
+    text = _text_of(result)
     console.print("\n[bold]Only this comes back to the model:[/bold]")
     console.print(Panel(Syntax(text, "yaml", background_color="default"), width=COLUMNS))
     details: dict[str, Any] = result["details"]
