@@ -78,8 +78,10 @@ async def _npm(folder: Path, packages: Sequence[str]) -> None:
     (folder / "package.json").write_text('{"private": true}\n', encoding="utf-8")
     quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--save-exact")
     argv = [str(binary), str(npm), "install", *quiet, *packages]
+    # All of ours: proxies, registries and npm's own settings come as variables.
+    env = dict(os.environ)
     with anyio.move_on_after(INSTALL_TIMEOUT_S):
-        async with child_process(argv, cwd=folder, stdin=DEVNULL, stdout=1, stderr=2) as process:
+        async with child_process(argv, cwd=folder, env=env, stdin=DEVNULL, stdout=1, stderr=2) as process:
             if await process.wait() == 0:
                 return
             sys.exit(f"npm could not install {' '.join(packages)} (exit code {process.returncode})")

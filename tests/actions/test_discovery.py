@@ -105,7 +105,7 @@ async def test_describing_an_unknown_action_suggests_the_nearest() -> None:
         "risk": "read",
     }
     with pytest.raises(UnknownAction, match=r"Did you mean pi\.read"):
-        found.describe({"ref": "pi.raed"})
+        found.describe({"ref": "pi.reads"})
     with pytest.raises(InvalidArguments):
         found.describe({})
 

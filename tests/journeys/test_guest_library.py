@@ -82,10 +82,10 @@ async def test_a_failed_tool_rejects_with_its_text_and_can_be_caught(journey: Jo
 
 @pytest.mark.requirement("guest:pi:bad-argument")
 async def test_a_wrong_argument_raises_inside_with_tool_and_property(journey: Journey) -> None:
-    result = await journey.run("await pi.read({ path: 'a', limt: 3 } as any);")
+    result = await journey.run("await pi.read({ path: 'a', limits: 3 } as any);")
     assert not result.success
     assert "pi.read" in result.text
-    assert "limt: unknown argument; did you mean limit?" in result.text
+    assert "limits: unknown argument; did you mean limit?" in result.text
     assert "guest code:1:" in result.text
 
 

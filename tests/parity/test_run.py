@@ -5,11 +5,11 @@ from pathlib import Path
 import anyio
 import pytest
 from kinds.compare import differences
-from run import KINDS, kind_of, run, run_file
 
 import pi_fabric
 from pi_fabric.base.jsonvalue import Json
 from pi_fabric.base.process import child_process, inherited_environment
+from run import KINDS, kind_of, run, run_file
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "data" / "config.jsonl"

@@ -29,6 +29,7 @@ async def check(case: JsonObject) -> list[str]:
     arguments = {key: given[key] for key in ("code", "strings", "tokenBudget", "agentBudget") if key in given}
     async with open_fabric(ports=ports, config=config, cwd=Path.cwd(), providers=providers) as fabric:
         abort = anyio.Event()
+        result: ExecResult | None = None
         async with anyio.create_task_group() as tasks:
             if "abortAfterMs" in given:
                 # The recording was aborted in the middle of its call; a first program warms everything up.
@@ -36,6 +37,7 @@ async def check(case: JsonObject) -> list[str]:
                 tasks.start_soon(_abort_after, given["abortAfterMs"] / 1000, abort)
             result = await fabric.execute(arguments, abort=abort, timeout_ms=given.get("timeoutMs"))
             tasks.cancel_scope.cancel()
+    assert result is not None
     return _differences(case["output"], result, journal)
 
 
