@@ -73,7 +73,9 @@ def test_anything_but_an_object_counts_as_no_arguments(args: object) -> None:
 
 @pytest.mark.requirement("actions:validate:path")
 def test_an_unknown_argument_is_refused_with_the_nearest_name() -> None:
-    assert problems(PI["read"], {"path": "a", "limits": 3}) == ("limits: unknown argument; did you mean limit?",)
+    assert problems(PI["read"], {"path": "a", "limits": 3}) == (
+        "limits: unknown argument; did you mean limit?",
+    )
 
 
 @pytest.mark.requirement("actions:validate:path")
