@@ -3,12 +3,18 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio.to_thread
+
 from pi_fabric.base.errors import Unavailable
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object
 from pi_fabric.host.pi.execution import current_execution
+from pi_fabric.host.pi.repeated_edits import has_repeated_edits, spanning
 from pi_fabric.host.pi.rpc import Peer
 from pi_fabric.protocol.actions import ImageBlock
 from pi_fabric.protocol.host import ToolResult
+
+# How Pi's find says that its finder could not be had; it downloads one, which fails offline.
+NO_FINDER = "fd is not available"
 
 
 class PiTools:
@@ -29,6 +35,16 @@ class PiTools:
         Raises:
             HostError: If Pi cannot run it at all, or is gone.
         """
+        if has_repeated_edits(name, args):
+            args = await anyio.to_thread.run_sync(spanning, args, cwd)
+        result = await self._run_in_pi(name, args, call_id=call_id, update=update)
+        if name == "find" and result.is_error and result.text.startswith(NO_FINDER):
+            return await _find_ourselves(args, call_id=call_id, cwd=cwd, update=update)
+        return result
+
+    async def _run_in_pi(
+        self, name: str, args: JsonObject, *, call_id: str, update: Callable[[Json], None]
+    ) -> ToolResult:
         self._updates[call_id] = update
         try:
             answer = await self._peer.request(
@@ -47,6 +63,15 @@ class PiTools:
         update = self._updates.get(call) if isinstance(call, str) else None
         if update is not None:
             update(partial)
+
+
+async def _find_ourselves(
+    args: JsonObject, *, call_id: str, cwd: Path, update: Callable[[Json], None]
+) -> ToolResult:
+    from pi_fabric.host.standalone import StandaloneTools  # noqa: PLC0415 - rarely needed
+
+    async with StandaloneTools() as tools:
+        return await tools.run("find", args, call_id=call_id, cwd=cwd, update=update)
 
 
 def _tool_result(answer: JsonObject) -> ToolResult:
