@@ -167,6 +167,9 @@ class StubFabric:
 
 @asynccontextmanager
 async def open_stub(ports: HostPorts, _config: FabricConfig, cwd: Path) -> AsyncGenerator[StubFabric]:
+    if os.environ.get("STUB_DIES_WHEN_READY"):
+        await anyio.sleep(0.05)  # the greeting is answered first
+        os._exit(5)
     yield StubFabric(ports, cwd)
 
 

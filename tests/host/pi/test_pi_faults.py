@@ -129,6 +129,18 @@ async def test_a_sidecar_that_keeps_dying_gives_pis_tools_back_to_the_model(lab:
         assert lab.offered_tools() >= {"read", "bash", "edit", "write"}
 
 
+@pytest.mark.requirement("pi:fault:crash-loop")
+async def test_a_sidecar_that_dies_after_each_greeting_is_not_started_for_ever(lab: Lab) -> None:
+    starts = lab.folder / "starts"
+    lab.python = stand_in(lab.folder, f"echo x >> {shlex.quote(str(starts))}; exec {lab.stub}")
+    lab.variables["STUB_DIES_WHEN_READY"] = "yes"
+    async with lab.pi() as pi:
+        await pi.wait_for(lambda event: "works with Pi's own tools" in event.get("message", ""))
+        assert len(starts.read_text().split()) <= 3
+        await pi.prompt("hi")
+        assert lab.offered_tools() >= {"read", "bash"}
+
+
 @pytest.mark.requirement("pi:fault:project-modules")
 async def test_a_module_of_the_project_is_not_imported_in_pythons_place(lab: Lab) -> None:
     for name in ("anyio", "msgspec", "pi_fabric", "signal"):

@@ -262,3 +262,15 @@ async def test_configuration_notices_are_shown_when_the_session_starts(lab: Lab)
     (lab.agent_dir / "fabric.json").write_text("{ not json")
     async with lab.pi() as pi:
         await pi.wait_for(lambda event: "fabric.json" in event.get("message", ""))
+
+
+@pytest.mark.requirement("pi:session:reload")
+async def test_a_reload_of_pis_extensions_keeps_one_sidecar_and_the_mode(lab: Lab) -> None:
+    async with lab.pi(neighbour="plain") as pi:
+        await pi.prompt("hi")
+        (old,) = sidecars_of(pi.pid)
+        await pi.prompt("/again")
+        await wait_until(lambda: [child.pid != old.pid for child in sidecars_of(pi.pid)] == [True])
+        result = await lab.run(pi, {"tool": "bash", "args": {"command": "echo reloaded"}})
+        assert lab.offered_tools() == {"fabric_exec", "other_tool"}
+    assert values_of(result)[0]["text"] == "reloaded\n"

@@ -31,6 +31,7 @@ export default function (pi) {
     description: "Show the active tools",
     handler: async (_args, ctx) => ctx.ui.notify(`active: ${pi.getActiveTools().join(" ")}`, "info"),
   });
+  pi.registerCommand("again", { description: "Reload", handler: async (_args, ctx) => ctx.reload() });
   pi.registerCommand("late", {
     description: "Register a tool late",
     handler: async () => pi.registerTool({

@@ -133,8 +133,9 @@ class Extension {
     for (const notice of info.notices ?? []) this.warn(notice);
     const isFull = info.fullCodeMode === true;
     if (isFull !== this.declaredMode) this.declare(isFull);
-    if (isFull) this.mode.take(this.ctx?.sessionManager);
-    else this.mode.release();
+    if (!isFull) this.mode.release();
+    else if (this.engineFailure) this.warn(withOwnTools(this.engineFailure));
+    else this.mode.take(this.ctx?.sessionManager);
   }
 
   onLost(error, { isLasting }) {
@@ -148,7 +149,7 @@ class Extension {
   yield(reason) {
     if (!this.mode.isOwner) return;
     this.mode.release();
-    this.warn(`${reason}\nThe model works with Pi's own tools meanwhile.`);
+    this.warn(withOwnTools(reason));
   }
 
   command() {
@@ -160,6 +161,7 @@ class Extension {
 
   hello() {
     const { ctx } = this;
+    this.engineFailure = undefined;
     return {
       protocol: this.manifest.protocol,
       piVersion: host.VERSION ?? "unknown",
@@ -185,7 +187,10 @@ class Extension {
       "execute.update": ({ execution, content, details }) => {
         this.executions.get(execution)?.onUpdate?.({ content, details });
       },
-      "engine.failed": ({ text }) => this.yield(text),
+      "engine.failed": ({ text }) => {
+        this.engineFailure = text; // may arrive before the answer of `initialize`
+        this.yield(text);
+      },
     };
   }
 
@@ -202,3 +207,5 @@ class Extension {
     }
   }
 }
+
+const withOwnTools = (reason) => `${reason}\nThe model works with Pi's own tools meanwhile.`;

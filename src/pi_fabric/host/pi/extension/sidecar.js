@@ -10,6 +10,8 @@ const HEARTBEAT_MS = Number(process.env.PI_FABRIC_HEARTBEAT_MS) || 5_000;
 const MISSED_BEATS = 3;
 // Delay before the next start after the n-th failure in a row; then it waits to be needed again.
 const BACK_OFF_MS = [0, 1_000, 4_000, 15_000];
+// One that has lived this long had started well: its end is a first failure.
+const STEADY_MS = 10_000;
 // A program that is not our sidecar floods its stdout; ours writes nothing but frames.
 const MAX_GARBAGE = 200;
 const TAIL_CHARS = 4_096;
@@ -64,11 +66,12 @@ export class Sidecar {
     return run.ready;
   }
 
-  /** Wait until it is ready, or `ms`; tells which. Never rejects. */
+  /** Wait for a start that is under way, at most `ms`; tells whether it is ready. Never rejects. */
   async settled(ms) {
+    if (!this.#run) return false;
     let timer;
     const expired = new Promise((resolve) => (timer = setTimeout(resolve, ms, false)));
-    const ready = this.ensure().then(() => true, () => false);
+    const ready = this.#run.ready.then(() => true, () => false);
     const isReady = await Promise.race([ready, expired]);
     clearTimeout(timer);
     return isReady;
@@ -130,7 +133,6 @@ export class Sidecar {
     } catch (error) {
       throw this.#lost(run, `no right answer at its start: ${error?.message ?? error}`);
     }
-    this.#failures = 0;
     this.onReady(run.info);
     return run.peer;
   }
@@ -177,13 +179,14 @@ export class Sidecar {
     if (this.#run === run) this.#run = undefined;
     killGroup(run.child);
     run.peer?.close(run.error);
-    this.#plan(run.info !== undefined);
+    this.#plan(run);
     this.onLost(run.error, { isLasting: this.#failures > 1 });
     return run.error;
   }
 
-  #plan(wasReady) {
-    const delay = BACK_OFF_MS[wasReady ? 0 : this.#failures];
+  #plan(run) {
+    if (run.info && Date.now() - run.startedAt > STEADY_MS) this.#failures = 0;
+    const delay = BACK_OFF_MS[this.#failures];
     this.#failures += 1;
     if (delay === undefined || this.#isStopped) return;
     this.#retry = setTimeout(() => this.ensure().catch(() => {}), delay);
