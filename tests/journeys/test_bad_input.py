@@ -180,3 +180,15 @@ async def test_code_made_at_run_time_stays_in_the_sandbox(journey: Journey) -> N
         """
     )
     assert result.value == ["undefined", "undefined", "undefined", "undefined", "refused", "undefined"]
+
+
+async def test_a_flood_of_calls_that_nobody_awaits_costs_no_more_than_the_calls(journey: Journey) -> None:
+    config = {"executor": {"memoryLimitBytes": 2**30}}
+    # Quadratic work anywhere on the way takes far longer than this.
+    with anyio.fail_after(18):
+        result = await journey.run(
+            "for (let i = 0; i < 70_000; i++) pi.read('a.txt'); return 1;",
+            files={"a.txt": "x"},
+            config=config,
+        )
+    assert result.notices == ("Not awaited by the program: pi.read (70000 times).",)

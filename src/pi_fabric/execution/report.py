@@ -1,5 +1,6 @@
 """Turn the end of a run into its result: what the model reads, what is persisted, what went wrong."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, is_object
@@ -137,7 +138,7 @@ def _notices(ended: EngineResult, prepared: Prepared) -> tuple[str, ...]:
 
 
 def _names(refs: Sequence[str]) -> str:
-    counted = {ref: refs.count(ref) for ref in refs}
+    counted = Counter(refs)
     return ", ".join(ref if count == 1 else f"{ref} ({count} times)" for ref, count in counted.items())
 
 

@@ -52,6 +52,7 @@ class HostCalls:
         self._send = send
         self._queue: deque[Call | Notice] = deque()
         self._running: dict[int, _Running] = {}
+        self._queued_calls = 0
         self._has_server = False
         self._is_over = False
         self._answers: list[bytes] = []
@@ -66,6 +67,11 @@ class HostCalls:
         queued = [item.ref for item in self._queue if isinstance(item, Call)]
         return tuple(map(shown_ref, (*running, *queued)))
 
+    @property
+    def is_idle(self) -> bool:
+        """True when no call is pending; asked as each call ends, so it must not count them all."""
+        return not self._running and not self._queued_calls
+
     def take(self, item: Call | UnreadableCall | Notice) -> None:
         """Serve one message of the guest, in the order of arrival."""
         if isinstance(item, UnreadableCall):
@@ -75,6 +81,7 @@ class HostCalls:
             self._notify(item)
         else:
             self._queue.append(item)
+            self._queued_calls += isinstance(item, Call)
             self._need_server()
 
     def stop_answering(self) -> None:
@@ -84,7 +91,7 @@ class HostCalls:
 
     async def wait_idle(self) -> None:
         """Return when no call is pending."""
-        while self.pending:
+        while not self.is_idle:
             self._idle = anyio.Event()
             await self._idle.wait()
 
@@ -115,6 +122,7 @@ class HostCalls:
             if isinstance(item, Notice):
                 self._notify(item)
         self._queue.clear()
+        self._queued_calls = 0
 
     def _notify(self, notice: Notice) -> None:
         try:
@@ -136,10 +144,11 @@ class HostCalls:
             if isinstance(item, Notice):
                 self._notify(item)
                 continue
+            self._queued_calls -= 1
             answer = await self._answer(item)
             if not self._is_over and answer is not None:
                 self._answers.append(answer)
-        if not self.pending:
+        if self.is_idle:
             self._idle.set()
         await self._flush()
 
