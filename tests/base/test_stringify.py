@@ -31,3 +31,21 @@ def test_a_number_reads_back_as_itself(number: float) -> None:
 @given(st.text(st.characters(exclude_categories=())))
 def test_the_length_counts_two_units_for_each_character_beyond_the_first_plane(text: str) -> None:
     assert utf16_length(text) == sum(2 if char > "\uffff" else 1 for char in text)
+
+
+@given(st.integers(1, 3_000), st.sampled_from([0, 2]))
+def test_depth_has_no_bound_of_its_own(depth: int, indent: int) -> None:
+    value: Json = 1
+    for _ in range(depth):
+        value = [value]
+
+    text = stringify(value, indent=indent)
+
+    assert text.count("[") == text.count("]") == depth
+    assert "".join(text.split()) == "[" * depth + "1" + "]" * depth
+
+
+def test_keys_of_thousands_of_digits_are_ordinary_names() -> None:
+    digits = "1" * 5_000
+
+    assert stringify({digits: 1, "2": 2}) == f'{{"2":2,"{digits}":1}}'

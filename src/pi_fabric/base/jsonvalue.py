@@ -7,7 +7,8 @@ through a lenient one. Encoding and `stringify` follow `JSON.stringify`.
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Any, Final, TypeAlias, TypeGuard
 
@@ -28,8 +29,12 @@ class Undefined(Enum):
 
 UNDEFINED: Final = Undefined.UNDEFINED
 
+_Pieces: TypeAlias = "str | Iterator[_Pieces]"
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SAFE = 2**53 - 1
+# Of 2 ** 32 - 2, the largest array index.
+_INDEX_DIGITS = 10
 # Below this Python turns to exponents where JavaScript does not yet.
 _PLAIN_FLOAT_MIN = 1e-4
 _encoder = msgspec.json.Encoder()
@@ -95,10 +100,10 @@ def stringify(value: Json, *, indent: int = 0) -> str:
     surrogates are escaped. Shapes: dict, list, tuple, str, bool, int, float, None.
     """
     if not indent and _is_plain(value):
-        return _escape_surrogates(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-    parts: list[str] = []
-    _write(value, parts, " " * indent, "\n" if indent else "")
-    return "".join(parts)
+        # What is nested deeper than the fast encoder goes is written below.
+        with suppress(RecursionError):
+            return _escape_surrogates(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return "".join(_flattened(_pieces(value, " " * indent, "\n" if indent else "")))
 
 
 def format_number(value: float) -> str:
@@ -125,7 +130,8 @@ def ordered_keys(value: Mapping[str, Json]) -> list[str]:
 
 
 def _is_array_index(key: str) -> bool:
-    if not key.isascii() or not key.isdigit() or (key[0] == "0" and key != "0"):
+    # The length first: Python refuses to read thousands of digits.
+    if len(key) > _INDEX_DIGITS or not key.isascii() or not key.isdigit() or (key[0] == "0" and key != "0"):
         return False
     return int(key) < 2**32 - 1
 
@@ -190,42 +196,48 @@ def _escape_surrogates(quoted: str) -> str:
     return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
 
 
-def _write(value: Json, parts: list[str], indent: str, newline: str) -> None:
+def _flattened(first: _Pieces) -> Iterator[str]:
+    # A stack and no recursion: values nest deeper than Python's calls may.
+    stack: list[Iterator[_Pieces]] = [iter([first])]
+    while stack:
+        for piece in stack[-1]:
+            if not isinstance(piece, str):
+                stack.append(piece)
+                break
+            yield piece
+        else:
+            stack.pop()
+
+
+def _pieces(value: Json, indent: str, newline: str) -> _Pieces:
     if isinstance(value, str):
-        parts.append(_quote(value))
-    elif value is None:
-        parts.append("null")
-    elif isinstance(value, bool):
-        parts.append("true" if value else "false")
-    elif isinstance(value, int | float):
-        parts.append(format_number(value))
-    elif is_object(value):
-        _write_object(value, parts, indent, newline)
-    else:
-        _write_array(value, parts, indent, newline)
+        return _quote(value)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return format_number(value)
+    if is_object(value):
+        return _object_pieces(value, indent, newline) if value else "{}"
+    return _array_pieces(value, indent, newline) if value else "[]"
 
 
-def _write_object(value: Mapping[str, Json], parts: list[str], indent: str, newline: str) -> None:
-    if not value:
-        parts.append("{}")
-        return
+def _object_pieces(value: Mapping[str, Json], indent: str, newline: str) -> Iterator[_Pieces]:
     inner = newline + indent
     opener = "{" + inner
     for key in ordered_keys(value):
-        parts.append(opener + _quote(key) + (": " if newline else ":"))
-        _write(value[key], parts, indent, inner if newline else "")
+        yield opener + _quote(key) + (": " if newline else ":")
+        yield _pieces(value[key], indent, inner if newline else "")
         opener = "," + inner
-    parts.append(newline + "}")
+    yield newline + "}"
 
 
-def _write_array(value: Sequence[Json], parts: list[str], indent: str, newline: str) -> None:
-    if not value:
-        parts.append("[]")
-        return
+def _array_pieces(value: Sequence[Json], indent: str, newline: str) -> Iterator[_Pieces]:
     inner = newline + indent
     opener = "[" + inner
     for item in value:
-        parts.append(opener)
-        _write(item, parts, indent, inner if newline else "")
+        yield opener
+        yield _pieces(item, indent, inner if newline else "")
         opener = "," + inner
-    parts.append(newline + "]")
+    yield newline + "]"
