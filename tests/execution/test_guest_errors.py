@@ -25,6 +25,11 @@ def test_a_frame_of_the_wrapper_has_no_position() -> None:
     assert describe_error(error, shift_up) == "E: m\n    at x (guest code)"
 
 
+def test_a_frame_of_a_syntax_error_found_at_run_time_has_no_name() -> None:
+    error = GuestError(name="SyntaxError", message="m", stack="    at program.js:3:15\n")
+    assert describe_error(error, shift_up) == "SyntaxError: m\n    at guest code:2:15"
+
+
 def test_a_thrown_value_without_name_or_stack_is_still_told() -> None:
     assert describe_error(GuestError(name="", message="5", stack=""), shift_up) == "5"
 

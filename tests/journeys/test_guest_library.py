@@ -163,6 +163,31 @@ async def test_printing_writes_one_line_with_objects_as_json(journey: Journey) -
     assert "cannot be shown" in result.logs[2]
 
 
+async def test_printing_what_cannot_be_read_says_so_and_goes_on(journey: Journey) -> None:
+    result = await journey.run(
+        """
+        print(new Proxy(new Error('x'), { get() { throw new Error('denied'); } }));
+        print(new Proxy({}, { getPrototypeOf() { throw null; } }));
+        print(Object.defineProperty(new Error(), 'message', { value: Symbol('s') }));
+        return 'still here';
+        """
+    )
+    assert result.value == "still here"
+    assert result.logs == ("[cannot be shown: denied]", "[cannot be shown]", "Error: Symbol(s)")
+
+
+async def test_a_value_that_refuses_to_become_json_is_asked_once(journey: Journey) -> None:
+    result = await journey.run(
+        """
+        let asked = 0;
+        const args: any = { path: { toJSON() { asked++; throw new Error('no'); } } };
+        const reason = await pi.read(args).catch((error) => error.message);
+        return [asked, reason];
+        """
+    )
+    assert result.value == [1, "no"]
+
+
 @pytest.mark.requirement("guest:strings:own-keys")
 async def test_named_strings_arrive_as_they_are_and_only_their_own_names(journey: Journey) -> None:
     payload = "`${x}` \\ \u2028 \r\n 😀"

@@ -11,6 +11,8 @@ Locate: TypeAlias = Callable[[int, int], tuple[int, int] | None]
 """Maps a line and column of the script to the submitted text; None where it has no counterpart."""
 
 _FRAME = re.compile(r"program\.js:(\d+)(?::(\d+))?")
+# A frame is `at NAME (PLACE`, or `at PLACE` where nothing has a name.
+_NOT_A_NAME = re.compile(r"^\s*at\s+|\s*\(?$")
 # Deep recursion repeats one frame; a few tell all there is to know.
 MAX_FRAMES = 10
 MAX_MESSAGE_BYTES = 16 * 1024
@@ -32,5 +34,5 @@ def _map_frame(frame: str, locate: Locate) -> str | None:
     line, column = int(position.group(1)), int(position.group(2) or 1)
     mapped = locate(line, column)
     place = f"guest code:{mapped[0]}:{mapped[1]}" if mapped else "guest code"
-    function = frame[: position.start()].strip().removesuffix("(").removeprefix("at ").strip()
+    function = _NOT_A_NAME.sub("", frame[: position.start()])
     return f"at {place}" if function in ("", "program", "<anonymous>") else f"at {function} ({place})"

@@ -202,15 +202,23 @@
     for (let i = 0; i < values.length; i++) text += (i ? " " : "") + shown(values[i]);
     return text;
   };
+  // What a program throws may be anything; printing must not fail for it.
+  const why = (error) => {
+    try {
+      return typeof error.message === "string" ? ": " + error.message : "";
+    } catch {
+      return "";
+    }
+  };
   const shown = (value) => {
     if (typeof value === "string") return value;
     if (value === undefined) return "";
-    if (value instanceof $Error) return value.name + ": " + value.message;
-    if (typeof value === "symbol" || typeof value === "function" || typeof value === "bigint") return $String(value);
     try {
+      if (value instanceof $Error) return $String(value.name) + ": " + $String(value.message);
+      if (typeof value === "symbol" || typeof value === "function" || typeof value === "bigint") return $String(value);
       return stringify(value);
     } catch (error) {
-      return "[cannot be shown as JSON: " + error.message + "]";
+      return "[cannot be shown" + why(error) + "]";
     }
   };
   const print = (...values) => kernel.notify("log", line(values));

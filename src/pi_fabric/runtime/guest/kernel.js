@@ -34,6 +34,7 @@ const kernel = (() => {
     stringSlice,
   } = primordials;
   const internalErrorPrototype = InternalError.prototype;
+  const typeErrorPrototype = TypeError.prototype;
   const global = globalThis;
 
   // Lines to the host: keep in step with messages.py.
@@ -83,7 +84,9 @@ const kernel = (() => {
   const encode = (value, what) => {
     try {
       return stringify(value);
-    } catch {
+    } catch (error) {
+      // A bigint or a cycle; whatever else it was would only happen again.
+      if (!isObject(error) || getPrototypeOf(error) !== typeErrorPrototype) throw error;
       return encodeSlowly(value, what);
     }
   };
