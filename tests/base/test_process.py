@@ -170,3 +170,19 @@ async def test_standard_error_can_be_read_when_it_is_asked_for() -> None:
         async with child_process(shell("echo wrong >&2"), stderr=PIPE) as process:
             assert process.stderr is not None
             assert b"".join([chunk async for chunk in process.stderr]) == b"wrong\n"
+
+
+@pytest.mark.anyio
+async def test_a_dead_member_of_the_group_that_nobody_reaped_is_not_waited_for() -> None:
+    # The shell's child ends while the shell, which never waits for it, has become something else.
+    argv = ["/bin/sh", "-c", "sleep 0.01 & exec sleep 60"]
+    with anyio.fail_after(10):
+        async with child_process(argv, stdin=DEVNULL, grace_s=20) as process:
+            while not _zombies(process.pid):  # noqa: ASYNC110 - another process's state
+                await anyio.sleep(0.01)
+    assert process.returncode is not None
+
+
+def _zombies(pid: int) -> bool:
+    children = psutil.Process(pid).children()
+    return bool(children) and all(child.status() == psutil.STATUS_ZOMBIE for child in children)

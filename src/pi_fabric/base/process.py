@@ -141,7 +141,9 @@ async def _off_loop(work: Callable[[], T]) -> T:
 async def _wait_gone(process: Process, grace_s: float) -> bool:
     # Polling and not `wait()`: that also waits for the pipes, which a grandchild may hold.
     with anyio.move_on_after(grace_s):
-        while process.returncode is None or _has_group(process.pid):  # noqa: ASYNC110 - no event for it
+        while process.returncode is None or (  # noqa: ASYNC110 - no event for it
+            _has_group(process.pid) and await _off_loop(partial(_has_living_group, process.pid))
+        ):
             await anyio.sleep(POLL_S)
         return True
     return False
@@ -155,6 +157,15 @@ def _has_group(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _has_living_group(pid: int) -> bool:
+    """True while a process of the group runs; one that waits to be reaped by its parent does not."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, ProcessLookupError, PermissionError):
+            if os.getpgid(process.pid) == pid and process.status() != psutil.STATUS_ZOMBIE:
+                return True
+    return False
 
 
 async def _close_pipes(process: Process) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import anyio
 
-from pi_fabric.config.model import FabricConfig
 from pi_fabric.host.pi.channel import LineChannel, claim_stdio
 from pi_fabric.host.pi.settings import Settings, trust_state
 from pi_fabric.host.pi.sidecar import Fabric, Sidecar
@@ -37,10 +36,11 @@ async def _end_on_term(scope: anyio.CancelScope) -> None:
             return
 
 
-def _open_fabric(ports: HostPorts, config: FabricConfig, cwd: Path) -> AbstractAsyncContextManager[Fabric]:
+def _open_fabric(ports: HostPorts, settings: Settings, cwd: Path) -> AbstractAsyncContextManager[Fabric]:
     from pi_fabric.compose import open_fabric  # noqa: PLC0415 - the first answer must not wait for it
 
-    return open_fabric(ports=ports, config=config, cwd=cwd)
+    is_trusted = settings.trust == "stored"
+    return open_fabric(ports=ports, config=settings.config, cwd=cwd, is_trusted=is_trusted)
 
 
 def load_settings(cwd: Path, environ: Mapping[str, str], is_trusted: bool) -> Settings:

@@ -18,10 +18,10 @@ import anyio
 
 from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.cli.sidecar import load_settings
-from pi_fabric.config.model import FabricConfig
 from pi_fabric.execution.model import ExecResult
 from pi_fabric.history.trace import TraceRecorder
 from pi_fabric.host.pi.channel import claim_stdio
+from pi_fabric.host.pi.settings import Settings
 from pi_fabric.host.pi.sidecar import Sidecar
 from pi_fabric.protocol.actions import ImageBlock
 from pi_fabric.protocol.events import CallEnded, CallStarted, EventSink, PhaseStarted
@@ -166,7 +166,7 @@ class StubFabric:
 
 
 @asynccontextmanager
-async def open_stub(ports: HostPorts, _config: FabricConfig, cwd: Path) -> AsyncGenerator[StubFabric]:
+async def open_stub(ports: HostPorts, _settings: Settings, cwd: Path) -> AsyncGenerator[StubFabric]:
     if os.environ.get("STUB_DIES_WHEN_READY"):
         await anyio.sleep(0.05)  # the greeting is answered first
         os._exit(5)

@@ -79,7 +79,7 @@ def hello(**changes: Json) -> JsonObject:
 @asynccontextmanager
 async def sidecar(engine: Recorder | Exception) -> AsyncGenerator[Line]:
     @asynccontextmanager
-    async def open_engine(_ports: HostPorts, _config: FabricConfig, _cwd: Path) -> AsyncGenerator[Recorder]:
+    async def open_engine(_ports: HostPorts, _settings: Settings, _cwd: Path) -> AsyncGenerator[Recorder]:
         if isinstance(engine, Exception):
             raise engine
         yield engine

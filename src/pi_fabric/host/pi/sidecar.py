@@ -18,7 +18,6 @@ import anyio
 from pi_fabric import __version__
 from pi_fabric.base.errors import InvalidArguments, Unavailable
 from pi_fabric.base.jsonvalue import Json, JsonObject
-from pi_fabric.config.model import FabricConfig
 from pi_fabric.execution.model import ExecResult
 from pi_fabric.host.pi.approvals import HAS_UI, PiApprovals
 from pi_fabric.host.pi.channel import LineChannel
@@ -52,7 +51,7 @@ class Fabric(Protocol):
         ...
 
 
-OpenFabric = Callable[[HostPorts, FabricConfig, Path], AbstractAsyncContextManager[Fabric]]
+OpenFabric = Callable[[HostPorts, Settings, Path], AbstractAsyncContextManager[Fabric]]
 
 
 class Sidecar:
@@ -114,7 +113,7 @@ class Sidecar:
         hello, settings = self._greeted()
         ports = HostPorts(tools=self._tools, approvals=PiApprovals(self._peer), models=PiModels(self._peer))
         try:
-            async with self._open_fabric(ports, settings.config, Path(hello.cwd)) as fabric:
+            async with self._open_fabric(ports, settings, Path(hello.cwd)) as fabric:
                 self._fabric = fabric
                 self._is_open.set()
                 await anyio.sleep_forever()
