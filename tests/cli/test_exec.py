@@ -28,11 +28,17 @@ class Shell:
         self.folder = folder
         self.env = inherited_environment({"PI_CODING_AGENT_DIR": str(folder / "agent"), "NO_COLOR": "1"})
 
-    async def __call__(self, *arguments: str, stdin: bytes = b"") -> Ended:
+    async def __call__(
+        self, *arguments: str, stdin: bytes = b"", setup: str = "", redirect: str = ""
+    ) -> Ended:
+        """Run the command; `setup` and `redirect` are what a shell does before and around it."""
         chunks: dict[str, bytes] = {}
+        argv = [*START, *arguments]
+        if setup or redirect:
+            argv = ["/bin/sh", "-c", f'{setup or ":"}; exec "$@" {redirect}', "sh", *argv]
         with anyio.fail_after(50):
             async with (
-                child_process([*START, *arguments], cwd=self.folder, env=self.env, stderr=PIPE) as process,
+                child_process(argv, cwd=self.folder, env=self.env, stderr=PIPE) as process,
                 anyio.create_task_group() as tasks,
             ):
                 assert process.stdin is not None
@@ -98,6 +104,9 @@ async def test_the_exit_code_says_how_it_ended(
         (("-", "--strings", "x"), "KEY=VALUE"),
         (("-", "--strings", "x=@none"), "none cannot be read"),
         (("-", "--timeout", "0"), "timeout"),
+        (("-", "--timeout", "inf"), "timeout"),
+        (("/dev/zero",), "128 MiB"),
+        (("-", "--strings", "x=@/dev/zero"), "128 MiB"),
         (("-", "--format", "xml"), "xml"),
         ((".",), "cannot be read"),
     ],
@@ -137,6 +146,44 @@ async def test_the_trace_is_a_table_on_standard_error(shell: Shell) -> None:
     assert ended.out == "1\n"
     assert "pi.ls" in ended.err
     assert all(len(line) <= 80 for line in ended.err.splitlines())
+
+
+async def test_the_trace_cannot_steer_the_terminal(shell: Shell) -> None:
+    ended = await shell("-", "--trace", stdin=b"await pi.read('a\\u001b[31m').catch(() => 0);")
+    assert "\x1b" not in ended.err
+    assert "a\\x1b[31m" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("redirect", "out", "err"), [("<&-", "7\n", ""), (">&-", "", ""), ("2>&-", "7\n", "")]
+)
+async def test_a_closed_standard_stream_is_like_an_empty_one(
+    shell: Shell, redirect: str, out: str, err: str
+) -> None:
+    program = write(shell, "p.ts", "return 7;")
+    ended = await shell(program, redirect=redirect)
+    assert (ended.code, ended.out, ended.err) == (0, out, err)
+
+
+async def test_output_that_cannot_be_written_is_a_failure_that_says_so(shell: Shell) -> None:
+    ended = await shell("-", stdin=b"return 7;", redirect=">/dev/full")
+    assert (ended.code, ended.err) == (
+        1,
+        "pi-fabric: the output cannot be written: No space left on device\n",
+    )
+
+
+async def test_a_folder_that_was_removed_under_us_is_named(shell: Shell) -> None:
+    ended = await shell("-", setup="mkdir gone && cd gone && rmdir ../gone")
+    assert ended.code == 2
+    assert "the folder you are in has been removed" in ended.err
+
+
+async def test_a_sandbox_that_cannot_start_is_one_clear_message(shell: Shell) -> None:
+    # Less address space than the sandbox reserves.
+    ended = await shell("-", stdin=b"return 7;", setup="ulimit -v 2500000")
+    assert ended.code == 70
+    assert ended.err.startswith("pi-fabric: the sandbox failed (start): ")
 
 
 @pytest.mark.requirement("cli:exec:interrupt")

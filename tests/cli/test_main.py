@@ -198,6 +198,18 @@ async def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(
 
 
 @pytest.mark.anyio
+async def test_a_full_disk_is_told_even_by_the_version() -> None:
+    env = inherited_environment({"PYTHONPATH": SOURCES})
+    argv = [sys.executable, "-c", ENTRY, "--version"]
+    with anyio.fail_after(30), os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb") as full:
+        async with child_process(argv, env=env, stdin=DEVNULL, stdout=full, stderr=PIPE) as process:
+            assert process.stderr is not None
+            text = b"".join([chunk async for chunk in process.stderr])
+            assert await process.wait() == ExitCode.FAILED
+    assert text == b"pi-fabric: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.anyio
 async def test_a_terminal_without_unicode_gets_escapes(tmp_path: Path) -> None:
     (tmp_path / ".pi" / "agent").mkdir(parents=True)
     config = {"subagents": {"model": "\u65e5\u672c"}}

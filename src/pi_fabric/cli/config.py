@@ -10,7 +10,7 @@ import typer
 from pi_fabric.base.jsonvalue import Json, JsonObject, stringify
 from pi_fabric.base.paths import shorten_home
 from pi_fabric.base.printable import printable
-from pi_fabric.cli.output import emit, table_console
+from pi_fabric.cli.output import emit, table_console, working_folder
 from pi_fabric.config import KEYS, LoadedConfig, load_config
 from pi_fabric.config.keys import plain
 
@@ -41,7 +41,7 @@ def show(
     ] = Path(),
 ) -> None:
     """Show every value in force and where it was set."""
-    loaded = load_config(cwd=cwd.absolute(), environ=os.environ, trust=None)
+    loaded = load_config(cwd=working_folder(cwd), environ=os.environ, trust=None)
     if as_json:
         emit(stringify(as_object(loaded), indent=2))
         return

@@ -24,10 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code; see `output.ExitCode`.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _stand_in_for_closed_streams()
     _never_fail_to_print()
-    if arguments in (["--version"], ["-V"]):
-        print(f"pi-fabric {__version__}")
-        return 0
     return _guarded(arguments)
 
 
@@ -56,12 +54,16 @@ def _guarded(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    from pi_fabric.cli.commands import COMMANDS  # noqa: PLC0415
     from pi_fabric.cli.output import ExitCode, emit  # noqa: PLC0415
 
+    if arguments in (["--version"], ["-V"]):
+        emit(f"pi-fabric {__version__}")
+        return ExitCode.OK
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         emit(_overview())
         return ExitCode.OK if arguments else ExitCode.USAGE
+    from pi_fabric.cli.commands import COMMANDS  # noqa: PLC0415 - `--version` does without
+
     name, *rest = arguments
     if name not in COMMANDS:
         return _unknown(name, list(COMMANDS))
@@ -110,6 +112,13 @@ def _unknown(name: str, known: list[str]) -> int:
     hint = f" Did you mean {nearest[0]}?" if nearest else " pi-fabric --help lists them."
     say(f"pi-fabric: there is no {kind} {name!r}.{hint}")
     return ExitCode.USAGE
+
+
+def _stand_in_for_closed_streams() -> None:
+    # The lowest free descriptor is taken, so no file of ours becomes a standard stream of a child.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - never closed
 
 
 def _never_fail_to_print() -> None:

@@ -5,7 +5,7 @@ import signal
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import anyio
 import anyio.to_thread
@@ -13,7 +13,7 @@ import typer
 
 from pi_fabric.base.errors import RequestError
 from pi_fabric.base.jsonvalue import UNDEFINED, JsonObject, stringify
-from pi_fabric.cli.output import ExitCode, emit, say
+from pi_fabric.cli.output import ExitCode, emit, say, working_folder
 from pi_fabric.config import ResultFormat, load_config
 from pi_fabric.execution.model import ExecResult
 from pi_fabric.protocol.actions import Outcome
@@ -22,6 +22,10 @@ from pi_fabric.protocol.events import EventSink
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 STDIN = "-"
+# As long as an agent may be waited for.
+MAX_TIMEOUT_S = 86_400.0
+# More does not reach the sandbox anyway; a device or a pipe may never end.
+MAX_INPUT_BYTES = 128 * 1024 * 1024
 _EXIT_CODES: dict[Outcome, ExitCode] = {
     "succeeded": ExitCode.OK,
     "failed": ExitCode.FAILED,
@@ -37,7 +41,10 @@ def run(
         list[str] | None, typer.Option("--strings", metavar="KEY=VALUE", help="π.KEY; =@FILE reads a file.")
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", min=0.001, help="Seconds; else executor.timeoutMs.")
+        float | None,
+        typer.Option(
+            "--timeout", min=0.001, max=MAX_TIMEOUT_S, help="Seconds, a day at most; else executor.timeoutMs."
+        ),
     ] = None,
     result_format: Annotated[
         ResultFormat | None, typer.Option("--format", help="How the value is written.")
@@ -56,9 +63,10 @@ def run(
     arguments: JsonObject = {"code": _read_program(file), "strings": dict(map(_read_string, strings or []))}
     if result_format is not None:
         arguments["resultFormat"] = result_format
+    folder = working_folder(cwd)
     interactive = file != STDIN and sys.stdin.isatty() and sys.stderr.isatty()
     with _progress(is_quiet=as_json) as sink:
-        result = anyio.run(_execute, arguments, cwd.absolute(), timeout, interactive, sink)
+        result = anyio.run(_execute, arguments, folder, timeout, interactive, sink)
     if as_json:
         emit(stringify(as_object(result, with_trace=trace), indent=2))
     else:
@@ -91,6 +99,7 @@ async def _execute(
     arguments: JsonObject, cwd: Path, timeout_s: float | None, interactive: bool, sink: EventSink | None
 ) -> ExecResult:
     # Imported when the command line is known to be right: they cost more than everything before.
+    from pi_fabric.base.groups import sole_exception  # noqa: PLC0415
     from pi_fabric.compose import open_fabric  # noqa: PLC0415
     from pi_fabric.host.standalone import StandaloneTools  # noqa: PLC0415
     from pi_fabric.host.standalone.approvals import TerminalApprovals  # noqa: PLC0415
@@ -99,15 +108,18 @@ async def _execute(
     loaded = await anyio.to_thread.run_sync(lambda: load_config(cwd=cwd, environ=os.environ, trust=None))
     for notice in (*loaded.notices, *loaded.corrections):
         say(f"pi-fabric: {notice}")
-    async with StandaloneTools() as tools:
-        ports = HostPorts(tools=tools, approvals=TerminalApprovals(is_interactive=interactive))
-        is_trusted = loaded.trust == "stored"
-        async with open_fabric(ports=ports, config=loaded.config, cwd=cwd, is_trusted=is_trusted) as fabric:
-            abort = anyio.Event()
-            result: ExecResult | None = None
-            async with anyio.create_task_group() as watchers:
+    is_trusted = loaded.trust == "stored"
+    timeout_ms = None if timeout_s is None else max(1, round(timeout_s * 1000))
+    result: ExecResult | None = None
+    with sole_exception():
+        async with StandaloneTools() as tools:
+            ports = HostPorts(tools=tools, approvals=TerminalApprovals(is_interactive=interactive))
+            async with (
+                open_fabric(ports=ports, config=loaded.config, cwd=cwd, is_trusted=is_trusted) as fabric,
+                anyio.create_task_group() as watchers,
+            ):
+                abort = anyio.Event()
                 watchers.start_soon(_set_on_interrupt, abort)
-                timeout_ms = None if timeout_s is None else max(1, round(timeout_s * 1000))
                 result = await fabric.execute(arguments, sink=sink, abort=abort, timeout_ms=timeout_ms)
                 watchers.cancel_scope.cancel()
     assert result is not None
@@ -123,7 +135,7 @@ async def _set_on_interrupt(abort: anyio.Event) -> None:
 
 def _read_program(file: str) -> str:
     if file == STDIN:
-        return sys.stdin.buffer.read().decode("utf-8", "replace")
+        return _read_bounded(sys.stdin.buffer, "FILE")
     return _read_text(Path(file), "FILE")
 
 
@@ -136,9 +148,17 @@ def _read_string(option: str) -> tuple[str, str]:
 
 def _read_text(path: Path, what: str) -> str:
     try:
-        return path.read_bytes().decode("utf-8", "replace")
+        with path.open("rb") as stream:
+            return _read_bounded(stream, what)
     except OSError as error:
         raise RequestError(what, f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _read_bounded(stream: BinaryIO, what: str) -> str:
+    data = stream.read(MAX_INPUT_BYTES + 1)
+    if len(data) > MAX_INPUT_BYTES:
+        raise RequestError(what, f"it has more than {MAX_INPUT_BYTES // 2**20} MiB, too much for a program")
+    return data.decode("utf-8", "replace")
 
 
 def _progress(*, is_quiet: bool) -> AbstractContextManager[EventSink | None]:

@@ -2,7 +2,9 @@
 
 import os
 import sys
+from contextlib import suppress
 from enum import IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from pi_fabric.base.errors import ConfigError, FabricError, RequestError, SandboxError, Unavailable
@@ -49,23 +51,48 @@ def code_of(error: FabricError) -> ExitCode:
 
 
 def emit(text: str) -> None:
-    """Write lines to standard output; ends the process quietly when nobody reads them any more."""
+    """Write lines to standard output; ends the process quietly when nobody reads them any more.
+
+    Raises:
+        FabricError: If they cannot be written, as on a full disk.
+    """
     try:
         print(text, flush=True)
     except BrokenPipeError:
         end_quietly()
+    except OSError as error:
+        _give_up_output()
+        raise FabricError(f"the output cannot be written: {error.strerror or error}") from error
 
 
 def say(text: str) -> None:
-    """Write a line for a person to standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """Write a line for a person to standard error; lost when that cannot be written."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def end_quietly() -> NoReturn:
     """Leave after the reader has closed the pipe: it has what it wanted, so this is no failure."""
+    _give_up_output()
+    raise SystemExit(ExitCode.OK)
+
+
+def working_folder(cwd: Path) -> Path:
+    """An option's folder as an absolute path.
+
+    Raises:
+        RequestError: If it is relative and the folder that we are in has been removed.
+    """
+    try:
+        return cwd.absolute()
+    except FileNotFoundError:
+        reason = "the folder you are in has been removed; change to another one"
+        raise RequestError("--cwd", reason) from None
+
+
+def _give_up_output() -> None:
     # Python flushes at exit and would complain then.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise SystemExit(ExitCode.OK)
 
 
 def table_console() -> "Console":

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.status import Status
 
 from pi_fabric.base.bounds import clip_bytes
+from pi_fabric.base.printable import printable
 from pi_fabric.protocol.events import (
     CallEnded,
     CallStarted,
@@ -44,13 +45,17 @@ class _Progress:
                 self._running.pop(event.sequence, None)
                 self._done += 1
             case PhaseStarted():
-                self._console.print(f"[bold]{escape(event.name)}[/bold]")
+                self._console.print(f"[bold]{_line_of(event.name)}[/bold]")
             case ProgressReported():
-                self._console.print(escape(clip_bytes(event.message, MAX_LINE_BYTES)), style="dim")
+                self._console.print(_line_of(event.message), style="dim")
             case _:
                 return
         self._status.update(escape(self._line()))
 
     def _line(self) -> str:
         names = ", ".join(dict.fromkeys(self._running.values())) or "running"
-        return f"{clip_bytes(names, MAX_LINE_BYTES - 20)} ({self._done} calls done)"
+        return f"{clip_bytes(printable(names), MAX_LINE_BYTES - 20)} ({self._done} calls done)"
+
+
+def _line_of(text: str) -> str:
+    return escape(clip_bytes(printable(text), MAX_LINE_BYTES))

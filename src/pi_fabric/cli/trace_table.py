@@ -5,6 +5,7 @@ from rich.text import Text
 
 from pi_fabric.base.bounds import clip_bytes
 from pi_fabric.base.jsonvalue import Json, JsonObject, stringify
+from pi_fabric.base.printable import printable
 
 # A long run is read from its ends; the whole trace is in the JSON.
 MAX_ROWS = 40
@@ -26,7 +27,7 @@ def trace_table(trace: JsonObject, *, max_rows: int = MAX_ROWS) -> Table:
         stage = f" ({operation['failureStage']})" if "failureStage" in operation else ""
         table.add_row(
             str(operation["sequence"]),
-            Text(str(operation["ref"])),
+            Text(printable(str(operation["ref"]))),
             Text(_arguments(operation["args"]), style="dim"),
             Text(outcome + stage, style=_STYLES[outcome]),
         )
@@ -37,7 +38,8 @@ def trace_table(trace: JsonObject, *, max_rows: int = MAX_ROWS) -> Table:
 
 
 def _arguments(args: Json) -> str:
-    return clip_bytes(" ".join(f"{key}={_value(value)}" for key, value in args.items()), MAX_ARGUMENT_BYTES)
+    shown = " ".join(f"{key}={_value(value)}" for key, value in args.items())
+    return clip_bytes(printable(shown), MAX_ARGUMENT_BYTES)
 
 
 def _value(value: Json) -> str:
