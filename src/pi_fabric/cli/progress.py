@@ -9,14 +9,8 @@ from rich.status import Status
 
 from pi_fabric.base.bounds import clip_bytes
 from pi_fabric.base.printable import printable
-from pi_fabric.protocol.events import (
-    CallEnded,
-    CallStarted,
-    EventSink,
-    ExecutionEvent,
-    PhaseStarted,
-    ProgressReported,
-)
+from pi_fabric.execution.progress import RunProgress
+from pi_fabric.protocol.events import EventSink, ExecutionEvent, PhaseStarted, ProgressReported
 
 # One line beside the spinner in 80 columns.
 MAX_LINE_BYTES = 70
@@ -34,27 +28,16 @@ class _Progress:
     def __init__(self, console: Console, status: Status) -> None:
         self._console = console
         self._status = status
-        self._running: dict[int, str] = {}
-        self._done = 0
+        self._run = RunProgress()
 
     def __call__(self, event: ExecutionEvent) -> None:
-        match event:
-            case CallStarted():
-                self._running[event.sequence] = event.ref
-            case CallEnded():
-                self._running.pop(event.sequence, None)
-                self._done += 1
-            case PhaseStarted():
-                self._console.print(f"[bold]{_line_of(event.name)}[/bold]")
-            case ProgressReported():
-                self._console.print(_line_of(event.message), style="dim")
-            case _:
-                return
-        self._status.update(escape(self._line()))
-
-    def _line(self) -> str:
-        names = ", ".join(dict.fromkeys(self._running.values())) or "running"
-        return f"{clip_bytes(printable(names), MAX_LINE_BYTES - 20)} ({self._done} calls done)"
+        if not self._run(event):
+            return
+        if isinstance(event, PhaseStarted):
+            self._console.print(f"[bold]{_line_of(self._run.phase)}[/bold]")
+        elif isinstance(event, ProgressReported):
+            self._console.print(_line_of(self._run.message), style="dim")
+        self._status.update(_line_of(self._run.summary()))
 
 
 def _line_of(text: str) -> str:
