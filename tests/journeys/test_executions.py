@@ -2,6 +2,8 @@ import stat
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
+import psutil
 import pytest
 
 from conftest import Journey
@@ -33,6 +35,42 @@ class Stubborn:
         with anyio.CancelScope(shield=True):
             await self.release.wait()
         return "late"
+
+
+class Assassin:
+    """A provider whose one action kills the sandbox that calls it."""
+
+    name = "stub"
+    description = "deadly"
+
+    async def actions(self) -> list[Action]:
+        return [Action(name="kill", description="", risk="read", input_schema={"type": "object"})]
+
+    async def invoke(self, name: str, args: JsonObject, context: CallContext) -> Json:
+        await anyio.to_thread.run_sync(self._kill_workers)
+        return await anyio.sleep_forever()
+
+    @staticmethod
+    def _kill_workers() -> None:
+        for child in psutil.Process().children():
+            if any("quickjs.worker" in word for word in child.cmdline()):
+                child.kill()
+
+
+@pytest.mark.requirement("exec:lost:on-record")
+async def test_what_a_program_did_before_its_sandbox_was_lost_is_on_record(tmp_path: Path) -> None:
+    code = "await phase('one'); print('before'); await tools.call({ ref: 'stub.kill' }); return 1;"
+    with anyio.fail_after(50):
+        async with open_fabric(
+            ports=HostPorts(), config=normalize({}).config, cwd=tmp_path, providers=[Assassin()]
+        ) as fabric:
+            result = await fabric.execute({"code": code})
+            assert (await fabric.execute({"code": "return 2;"})).value == 2
+    assert (result.outcome, result.logs, result.phases) == ("failed", ("before",), ("one",))
+    assert "it was killed by signal 9" in result.text
+    trace = read_trace(result.trace)
+    assert trace is not None
+    assert [operation.ref for operation in trace.operations] == ["fabric.workflow.phase", "stub.kill"]
 
 
 @pytest.mark.requirement("exec:type-failure:nothing-runs")

@@ -9,6 +9,7 @@
       LimitReached           bytes, time, calls, budget        (what, limit, unit, hint)
       Unavailable            a tool, host or runner is missing (what, hint)
       SandboxError           the engine itself failed          (kind, reason)
+        SandboxLost          it failed while a program ran     (kind, reason)
       StoreError             state on disk is unusable         (path, reason)
       HostError              the peer answered with an error   (code, reason, data)
       ToolFailed             a host tool reported an error     (ref, reason)
@@ -125,6 +126,10 @@ class SandboxError(FabricError):
         super().__init__(f"the sandbox failed ({kind}): {reason}")
         self.kind = kind
         self.reason = reason
+
+
+class SandboxLost(SandboxError):
+    """The sandbox failed while a program ran; what the program had done until then is done."""
 
 
 class StoreError(FabricError):

@@ -14,6 +14,7 @@ from pi_fabric.actions.discovery import Discovery
 from pi_fabric.actions.pipeline import Internal, Pipeline, PipelineContext
 from pi_fabric.actions.registry import Catalogue, Registry
 from pi_fabric.base.clock import Clock, Deadline, SystemClock
+from pi_fabric.base.errors import SandboxLost
 from pi_fabric.base.groups import sole_exception
 from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.config import FabricConfig
@@ -67,7 +68,7 @@ async def execute(
 
     Raises:
         InvalidArguments: If the request itself cannot be read.
-        SandboxError: If the sandbox broke.
+        SandboxError: If the sandbox broke before the program ran; later it is the result that says so.
     """
     request = await anyio.to_thread.run_sync(parse_request, arguments)
     catalogue = await services.registry.catalogue()
@@ -128,7 +129,10 @@ class _Run:
         prepared = await self._services.typescript.prepare(self._request.code, declarations)
         if isinstance(prepared, Refused):
             return await _off_the_loop(partial(self._report.refused, prepared))
-        ended = await self._run(prepared)
+        try:
+            ended = await self._run(prepared)
+        except SandboxLost as lost:
+            return await _off_the_loop(partial(self._report.lost, lost, phases=self._workflow.phases))
         phases = self._workflow.phases
         return await _off_the_loop(partial(self._report.finished, ended, prepared, phases=phases))
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from pi_fabric.base.errors import SandboxLost
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, is_object
 from pi_fabric.config import FabricConfig
 from pi_fabric.execution.format_value import Formatted, format_value
@@ -68,6 +69,10 @@ class Report:
         return self._result(
             "aborted", error="The run was aborted.", phases=phases, cause="the caller aborted it"
         )
+
+    def lost(self, error: SandboxLost, *, phases: Sequence[str]) -> ExecResult:
+        """The sandbox broke while the program ran; what it had done stays on record."""
+        return self._result("failed", error=error.message, phases=phases, cause=error.message)
 
     def finished(self, ended: EngineResult, prepared: Prepared, *, phases: Sequence[str]) -> ExecResult:
         """The engine ended the run, in whichever way."""

@@ -93,6 +93,7 @@ class Engine(AbstractAsyncContextManager["Engine"], Protocol):
         calls are ended before the cancellation propagates.
 
         Raises:
-            SandboxError: If the sandbox itself broke.
+            SandboxLost: If the sandbox itself broke while the program ran.
+            SandboxError: If it broke before.
         """
         ...

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from engine_lab import PROBE, Lab, RecordingHost
 
-from pi_fabric.base.errors import SandboxError
+from pi_fabric.base.errors import SandboxError, SandboxLost
 from pi_fabric.runtime.engines.quickjs import QuickJsEngine
 from pi_fabric.runtime.engines.quickjs.pool import MAX_WORKERS
 
@@ -110,7 +110,7 @@ async def test_a_worker_that_is_killed_fails_its_run_and_no_other(lab: Lab) -> N
         await anyio.sleep_forever()
 
     lab.host.behaviours["kill"] = kill
-    with pytest.raises(SandboxError, match="it was killed by signal 9"), anyio.fail_after(20):
+    with pytest.raises(SandboxLost, match="it was killed by signal 9"), anyio.fail_after(20):
         await lab.run("await host.call('kill', 1)")
     assert await lab.value_of("return 1") == 1
 
@@ -134,6 +134,22 @@ async def test_nothing_is_left_when_the_engine_is_closed() -> None:
             while not workers() - before:  # noqa: ASYNC110 - see above
                 await anyio.sleep(0.01)
             group.cancel_scope.cancel()
+    assert workers() == before
+
+
+async def test_a_program_that_runs_when_the_engine_is_closed_is_told_so() -> None:
+    before = workers()
+
+    async def run_to_the_end(lab: Lab) -> None:
+        with pytest.raises(SandboxLost, match="it was closed while a program ran"):
+            await lab.run("for (;;) {}")
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            async with QuickJsEngine(spare=False, library=PROBE) as engine:
+                await Lab(engine).run("return 1")
+                group.start_soon(run_to_the_end, Lab(engine))
+                await anyio.wait_all_tasks_blocked()
     assert workers() == before
 
 

@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from pi_fabric.base.clock import Deadline
-from pi_fabric.base.errors import SandboxError
+from pi_fabric.base.errors import SandboxError, SandboxLost
 from pi_fabric.runtime.engine import Engine, EngineResult, GuestError, GuestHost, Program
 from pi_fabric.runtime.engines.quickjs.calls import HostCalls
 from pi_fabric.runtime.engines.quickjs.pool import Lease, WorkerPool
@@ -39,6 +39,7 @@ class QuickJsEngine(Engine):
         self._spare = spare
         self._stack = AsyncExitStack()
         self._open_calls: set[HostCalls] = set()
+        self._is_closing = False
 
     async def __aenter__(self) -> Self:
         """Make ready for programs; starts no process."""
@@ -50,6 +51,7 @@ class QuickJsEngine(Engine):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         """End every worker and every host call that a run left behind."""
+        self._is_closing = True
         for calls in self._open_calls:
             calls.abandon()
         self._tasks.cancel_scope.cancel()
@@ -89,7 +91,7 @@ class QuickJsEngine(Engine):
 
         await first_of(follow, deadline.wait_expired)
         if failure is not None:
-            raise failure
+            raise SandboxLost("closed", "it was closed while a program ran") if self._is_closing else failure
         if ending is None:
             waits_for = calls.pending
             await session.stop()

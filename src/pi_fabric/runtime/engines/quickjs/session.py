@@ -7,7 +7,7 @@ from typing import Final
 
 import anyio
 
-from pi_fabric.base.errors import SandboxError
+from pi_fabric.base.errors import SandboxLost
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, encode, scrub
 from pi_fabric.runtime.engine import GuestError, Program, Termination
 from pi_fabric.runtime.engines.quickjs import frames
@@ -58,7 +58,7 @@ class Session:
         """Start `program` and follow it to its end. After cancellation, only `stop` may be called.
 
         Raises:
-            SandboxError: If the worker fails.
+            SandboxLost: If the worker fails.
         """
         frame = frames.pack_program(
             memory_bytes=self._memory_bytes,
@@ -77,9 +77,9 @@ class Session:
                     return replace(ending, pending=self._calls.pending)
         except (WorkerGone, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             reason = str(error) if isinstance(error, WorkerGone) else await self._worker.describe_end()
-            raise SandboxError("worker", f"it was lost while a program ran: {reason}") from error
+            raise SandboxLost("worker", f"it was lost while a program ran: {reason}") from error
         except BadMessage as error:
-            raise SandboxError("protocol", str(error)) from error
+            raise SandboxLost("protocol", str(error)) from error
 
     async def stop(self) -> None:
         """Stop a program that is still running, and pass on what it told before. The worker is spent."""
