@@ -26,6 +26,15 @@ def test_the_file_and_its_folder_are_the_users_alone(folder: Path) -> None:
     assert (mode_of(path), mode_of(folder)) == (0o600, 0o700)
 
 
+def test_without_any_temporary_folder_nothing_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> str:
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr("tempfile.gettempdir", nowhere)
+
+    assert spill_text("a") is None
+
+
 def test_each_text_gets_its_own_file(folder: Path) -> None:
     spill = SpillFolder(folder)
 

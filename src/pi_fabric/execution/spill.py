@@ -31,7 +31,11 @@ def spill_text(text: str) -> Path | None:
         The file, or None when it could not be written: the folder belongs to somebody else, is a link, or
         the disk is full. A text beyond 128 MiB is saved up to there.
     """
-    return SpillFolder(Path(tempfile.gettempdir()) / f"pi-fabric-{os.getuid()}").write(text)
+    try:
+        folder = Path(tempfile.gettempdir())
+    except OSError:  # nowhere can be written
+        return None
+    return SpillFolder(folder / f"pi-fabric-{os.getuid()}").write(text)
 
 
 class SpillFolder:

@@ -97,3 +97,16 @@ async def test_the_users_own_ripgrep_settings_do_not_count(caller: Caller, monke
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", os.fspath(settings))
     (caller.cwd / "a").write_text("x\ny\n")
     assert await caller.text("grep", pattern="x", path="a") == "a:1: x"
+
+
+@pytest.mark.parametrize("tool", ["find", "grep"])
+async def test_a_search_that_something_ended_early_is_no_complete_answer(
+    tool: str, caller: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "rg"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\n[ "$1" = --version ] && exec echo ripgrep 14.1.0\nkill -9 $$\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    with pytest.raises(Unavailable, match="ripgrep was ended by signal 9"):
+        await caller.call(tool, pattern="x")

@@ -299,3 +299,13 @@ async def test_a_cancelled_caller_leaves_no_process(declarations: str) -> None:
                     await typescript.prepare("return 1;", declarations)
 
     assert set(psutil.Process().children(recursive=True)) <= before
+
+
+@pytest.mark.anyio
+async def test_without_a_temporary_folder_the_reason_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    async with TypeScript(environ=os.environ) as typescript:
+        with pytest.raises(SandboxError, match="no temporary folder can be written .* set TMPDIR"):
+            await typescript.prepare("return 1;", "")

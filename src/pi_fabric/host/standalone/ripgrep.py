@@ -55,8 +55,14 @@ class Run:
         return self.process.stdout
 
     async def complaint(self) -> str:
-        """Wait for the end, which must be near; what was written to the error stream then."""
-        await self.process.wait()
+        """Wait for the end, which must be near; what was written to the error stream then.
+
+        Raises:
+            Unavailable: If something ended it before it was done.
+        """
+        code = await self.process.wait()
+        if code < 0:
+            raise Unavailable(f"ripgrep was ended by signal {-code} before it was done", "Search again.")
         text = (await anyio.to_thread.run_sync(self._read_errors)).decode("utf-8", "replace").strip()
         return re.sub(r"^rg: ", "", text, flags=re.MULTILINE)
 

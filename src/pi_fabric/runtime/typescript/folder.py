@@ -8,6 +8,8 @@ from pathlib import Path
 
 import anyio
 
+from pi_fabric.runtime.typescript.run import CompilerMissing
+
 
 @asynccontextmanager
 async def private_folder(fill: Callable[[Path], None]) -> AsyncGenerator[Path]:
@@ -15,8 +17,15 @@ async def private_folder(fill: Callable[[Path], None]) -> AsyncGenerator[Path]:
 
     Args:
         fill: Puts the first files there; called in a thread.
+
+    Raises:
+        CompilerMissing: If no folder can be made or filled: whatever the program, nothing can be compiled.
     """
-    folder = await anyio.to_thread.run_sync(_make, fill)
+    try:
+        folder = await anyio.to_thread.run_sync(_make, fill)
+    except OSError as error:
+        reason = f"no temporary folder can be written ({error.strerror or error})"
+        raise CompilerMissing(f"{reason}; make room, or set TMPDIR to a folder that has some") from error
     try:
         yield folder
     finally:
