@@ -1,0 +1,1 @@
+"""Floor 4: deterministic summaries, pure: no clock, no I/O."""

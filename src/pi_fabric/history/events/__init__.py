@@ -1,0 +1,1 @@
+"""Typed events of a session: the one normalizer and its vocabulary."""
