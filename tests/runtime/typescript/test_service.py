@@ -307,5 +307,5 @@ async def test_without_a_temporary_folder_the_reason_is_told(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     async with TypeScript(environ=os.environ) as typescript:
-        with pytest.raises(SandboxError, match="no temporary folder can be written .* set TMPDIR"):
+        with pytest.raises(SandboxError, match=r"no temporary folder can be written .* set TMPDIR"):
             await typescript.prepare("return 1;", "")

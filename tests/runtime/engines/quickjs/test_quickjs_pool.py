@@ -145,11 +145,13 @@ async def test_a_program_that_runs_when_the_engine_is_closed_is_told_so() -> Non
             await lab.run("for (;;) {}")
 
     with anyio.fail_after(20):
-        async with anyio.create_task_group() as group:
-            async with QuickJsEngine(spare=False, library=PROBE) as engine:
-                await Lab(engine).run("return 1")
-                group.start_soon(run_to_the_end, Lab(engine))
-                await anyio.wait_all_tasks_blocked()
+        async with (
+            anyio.create_task_group() as group,
+            QuickJsEngine(spare=False, library=PROBE) as engine,
+        ):
+            await Lab(engine).run("return 1")
+            group.start_soon(run_to_the_end, Lab(engine))
+            await anyio.wait_all_tasks_blocked()
     assert workers() == before
 
 
