@@ -129,8 +129,8 @@ class FabricOperation:
     """Name of the tool for the core ones, else of the action."""
     args: JsonObject
     outcome: Outcome
-    source: Literal["trace", "audit", "branch"]
-    """Told by a V1 trace, by a legacy audit, or by a branch summary's facts."""
+    source: Literal["trace", "legacy", "branch"]
+    """Told by a V1 trace, by legacy audits, or by a branch summary's facts."""
     provider: str | None = None
     action: str | None = None
     error: str | None = None
