@@ -32,6 +32,11 @@ class Fabric:
 
     def __init__(self, services: ExecutionServices) -> None:
         self._services = services
+        self._is_open = True
+
+    def close(self) -> None:
+        """Refuse programs from now on; called when the context is left."""
+        self._is_open = False
 
     async def execute(
         self,
@@ -41,7 +46,13 @@ class Fabric:
         abort: anyio.Event | None = None,
         timeout_ms: int | None = None,
     ) -> ExecResult:
-        """Run one `fabric_exec`; see `execution.executor.execute`."""
+        """Run one `fabric_exec`; see `execution.executor.execute`.
+
+        Raises:
+            Unavailable: If Fabric has been closed.
+        """
+        if not self._is_open:
+            raise Unavailable("Fabric is closed", "Open it again to run programs.")
         return await execute(self._services, arguments, sink=sink, abort=abort, timeout_ms=timeout_ms)
 
     async def describe_providers(self) -> Sequence[JsonObject]:
@@ -97,7 +108,7 @@ async def open_fabric(
         typescript = await stack.enter_async_context(
             TypeScript(environ=environment, cwd=cwd if is_trusted else None)
         )
-        yield Fabric(
+        fabric = Fabric(
             ExecutionServices(
                 registry=registry,
                 engine=engine,
@@ -108,6 +119,8 @@ async def open_fabric(
                 environ=environment,
             )
         )
+        stack.callback(fabric.close)
+        yield fabric
 
 
 def _engine(config: FabricConfig) -> Engine:

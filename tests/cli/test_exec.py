@@ -2,6 +2,7 @@ import json
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,7 +50,9 @@ class Shell:
 
                 tasks.start_soon(collect, "out", process.stdout)
                 tasks.start_soon(collect, "err", process.stderr)
-                await process.stdin.send(stdin)
+                # A command that was given no input may have closed its end already.
+                with suppress(anyio.BrokenResourceError):
+                    await process.stdin.send(stdin)
                 await process.stdin.aclose()
                 await process.wait()
         assert process.returncode is not None

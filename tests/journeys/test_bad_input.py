@@ -1,7 +1,7 @@
 import anyio
 import pytest
+from journey import Journey
 
-from conftest import Journey
 from pi_fabric.base.jsonvalue import UNDEFINED
 
 pytestmark = pytest.mark.anyio

@@ -5,9 +5,9 @@ import anyio
 import anyio.to_thread
 import psutil
 import pytest
+from journey import Journey
 
-from conftest import Journey
-from pi_fabric.base.errors import FabricError, InvalidArguments
+from pi_fabric.base.errors import FabricError, InvalidArguments, Unavailable
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject
 from pi_fabric.compose import open_fabric
 from pi_fabric.config import normalize
@@ -264,3 +264,28 @@ async def test_an_engine_that_is_not_there_is_refused_with_what_is(journey: Jour
     with pytest.raises(FabricError, match=r"node-process.*quickjs"):
         async with journey.open(executor={"runtime": "node-process"}):
             pass
+
+
+async def test_a_closed_fabric_says_so(journey: Journey) -> None:
+    async with journey.open() as fabric:
+        assert (await fabric.execute("return 1;")).success
+    with pytest.raises(Unavailable, match="closed"):
+        await fabric.execute("return 1;")
+
+
+@pytest.mark.requirement("exec:errors:bounded")
+async def test_a_made_up_name_of_any_length_gives_a_short_error(journey: Journey) -> None:
+    result = await journey.run(
+        """
+        const long = 'x'.repeat(1e6);
+        const messages = [];
+        for (const ref of ['pi.' + long, long, long + '.read']) {
+          try { await tools.call({ ref }); } catch (error) { messages.push(error.message); }
+        }
+        const odd: any = { path: 'a', [long]: 1 };
+        try { await pi.read(odd); } catch (error) { messages.push(error.message); }
+        return messages.map((message) => message.length);
+        """
+    )
+    assert len(result.value) == 4
+    assert max(result.value) < 600

@@ -1,6 +1,6 @@
 import pytest
+from journey import Journey
 
-from conftest import Journey
 from pi_fabric.base.jsonvalue import UNDEFINED
 from pi_fabric.host.memory import MemoryHost
 from pi_fabric.protocol.events import ActivityUpdated, ExecutionEvent, PhaseStarted, ProgressReported

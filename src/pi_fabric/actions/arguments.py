@@ -210,7 +210,8 @@ def _unknown_properties(path: str, error: "ValidationError") -> list[str]:
         if name not in known:
             close = nearest(name, known)
             hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known) or 'none'}"
-            described.append(f"{_join(path, name)}: unknown argument; {hint}")
+            shown = _join(path, clip_bytes(name, MAX_VALUE_BYTES))
+            described.append(f"{shown}: unknown argument; {hint}")
     return described
 
 

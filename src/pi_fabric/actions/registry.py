@@ -5,10 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pi_fabric.actions.nearest import nearest
+from pi_fabric.base.bounds import clip_bytes
 from pi_fabric.base.errors import Unavailable, UnknownAction
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.protocol.actions import Action, Provider
 
+# A name in a message; a program may make up one of any length.
+MAX_NAME_BYTES = 80
 PROVIDER_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 
 
@@ -85,7 +88,9 @@ class Catalogue:
         self._actions[provider] = fresh
         if name not in fresh:
             close = [f"{provider}.{other}" for other in nearest(name, fresh, count=2)]
-            raise UnknownAction(ref, f"{provider} has no action {name!r}.", suggestions=close)
+            raise UnknownAction(
+                ref, f"{provider} has no action {clip_bytes(name, MAX_NAME_BYTES)!r}.", suggestions=close
+            )
         return Resolved(provider=self._providers[provider], action=fresh[name])
 
     def _unknown_provider(self, ref: str, provider: str) -> UnknownAction:
@@ -93,7 +98,11 @@ class Catalogue:
             return UnknownAction(ref, "a reference has the form provider.action.")
         known = ", ".join(sorted(self._providers))
         close = nearest(provider, self._providers)
-        return UnknownAction(ref, f"no provider {provider!r}; there are {known}.", suggestions=close)
+        return UnknownAction(
+            ref,
+            f"no provider {clip_bytes(provider, MAX_NAME_BYTES)!r}; there are {known}.",
+            suggestions=close,
+        )
 
 
 class Registry:

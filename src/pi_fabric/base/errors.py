@@ -21,6 +21,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from pi_fabric.base.bounds import clip_bytes
+
+# A reference in a message; a program may make up one of any length.
+MAX_REF_BYTES = 200
+
 
 class FabricError(Exception):
     """Root of all deliberate errors; `code` is stable and goes over the wire."""
@@ -51,7 +56,7 @@ class RequestError(FabricError):
     code = "request_error"
 
     def __init__(self, ref: str, reason: str) -> None:
-        super().__init__(f"{ref}: {reason}")
+        super().__init__(f"{clip_bytes(ref, MAX_REF_BYTES)}: {reason}")
         self.ref = ref
         self.reason = reason
 

@@ -54,14 +54,14 @@ class Report:
             )
             for problem in refusal.problems
         )
-        kind = "could not be parsed" if any(problem.is_syntax for problem in problems) else "has type errors"
+        kind = "has syntax errors" if any(problem.is_syntax for problem in problems) else "has type errors"
         lines = [render(problem, self._request.code) for problem in refusal.problems]
         if refusal.omitted:
             lines.append(f"and {refusal.omitted} more")
         hint = recovery_hint(refusal.problems, self._request.code)
         if hint is not None:
             lines.append(hint)
-        error = "\n".join([f"The program {kind}, so nothing was run:", *lines])
+        error = "\n".join(["The program was not run; it has errors:", *lines])
         return self._result("failed", error=error, problems=problems, cause=f"the program {kind}")
 
     def aborted(self, *, phases: Sequence[str]) -> ExecResult:
