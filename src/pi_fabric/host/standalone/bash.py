@@ -13,6 +13,7 @@ import anyio.lowlevel
 import msgspec
 from anyio.abc import Process
 
+from pi_fabric.base.deathwatch import DeathWatch
 from pi_fabric.base.errors import Unavailable
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.base.process import DEVNULL, child_process, end_tree
@@ -55,8 +56,8 @@ class _Ended:
     timed_out: bool
 
 
-async def bash(call: ToolCall) -> ToolResult:
-    """Run a command to its end.
+async def bash(call: ToolCall, *, deaths: DeathWatch) -> ToolResult:
+    """Run a command to its end, which is ours at the latest: `deaths` ends it when we are killed.
 
     Standard input is empty, the environment is ours. The call is over when the shell has ended, even
     when something it left in the background holds the output open; that is left running. A timeout
@@ -70,7 +71,7 @@ async def bash(call: ToolCall) -> ToolResult:
     argv = [*await anyio.to_thread.run_sync(_shell), args.command]
     async with OutputTail() as output:
         try:
-            ended = await _run(argv, call, output, timeout_s=args.timeout)
+            ended = await _run(argv, call, output, deaths, timeout_s=args.timeout)
         except OSError as error:
             raise call.failed(_start_failure(call, args, error)) from error
         return _result(args, output, await output.finish(), ended)
@@ -83,7 +84,9 @@ def _shell() -> list[str]:
     return [program, "-c"]
 
 
-async def _run(argv: list[str], call: ToolCall, output: OutputTail, *, timeout_s: float | None) -> _Ended:
+async def _run(
+    argv: list[str], call: ToolCall, output: OutputTail, deaths: DeathWatch, *, timeout_s: float | None
+) -> _Ended:
     read_end, write_end = os.pipe()
     with FileIO(read_end, "r") as source, FileIO(write_end, "w") as sink:
         os.set_blocking(read_end, False)
@@ -98,7 +101,8 @@ async def _run(argv: list[str], call: ToolCall, output: OutputTail, *, timeout_s
             spare_background=True,
         ) as process:
             sink.close()
-            timed_out = await _listen(process, source, call, output, timeout_s=timeout_s)
+            async with deaths.over(process.pid):
+                timed_out = await _listen(process, source, call, output, timeout_s=timeout_s)
         assert process.returncode is not None
         code = process.returncode
         return _Ended(exit_code=code if code >= 0 else 128 - code, timed_out=timed_out)

@@ -7,6 +7,7 @@ from typing import Self
 
 import anyio
 
+from pi_fabric.base.deathwatch import DeathWatch
 from pi_fabric.base.errors import ToolFailed, Unavailable
 from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.host.standalone.bash import bash
@@ -35,11 +36,12 @@ class StandaloneTools:
     """
 
     def __init__(self) -> None:
+        self._deaths = DeathWatch()
         locks = PathLocks()
         ripgrep = Ripgrep()
         self._tools: dict[str, Tool] = {
             "read": read,
-            "bash": bash,
+            "bash": partial(bash, deaths=self._deaths),
             "edit": partial(edit, locks=locks),
             "write": partial(write, locks=locks),
             "grep": partial(grep, ripgrep=ripgrep),
@@ -63,6 +65,7 @@ class StandaloneTools:
         if self._running:
             with anyio.CancelScope(shield=True):
                 await self._idle.wait()
+        await self._deaths.__aexit__()
 
     async def run(
         self, name: str, args: JsonObject, *, call_id: str, cwd: Path, update: Callable[[Json], None]
