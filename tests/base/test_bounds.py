@@ -8,6 +8,7 @@ from pi_fabric.base.bounds import (
     json_bytes,
     take_last_units,
     take_units,
+    utf8_bytes,
 )
 from pi_fabric.base.jsonvalue import stringify, utf16_length
 
@@ -133,3 +134,7 @@ def test_json_bytes_are_those_of_the_written_json(value: object) -> None:
 
 def test_a_lone_surrogate_counts_as_its_escape() -> None:
     assert json_bytes("\ud800") == len('"\\ud800"')
+
+
+def test_a_lone_surrogate_counts_three_bytes() -> None:
+    assert utf8_bytes("aé\ud800") == 6

@@ -24,8 +24,11 @@ Check: TypeAlias = Callable[[JsonObject], list[str] | Awaitable[list[str]]]
 KINDS = {
     "clip": "kinds.text:check_clip",
     "config": "kinds.config:check",
+    "encode": "kinds.compaction_cut:check_encode",
     "exec_programs": "kinds.exec_programs:check",
     "format_value": "kinds.text:check_format_value",
+    "instructions": "kinds.compaction_cut:check_instructions",
+    "pi_context": "kinds.session:check_pi_context",
     "trace": "kinds.trace:check_trace",
     "trace_record": "kinds.trace:check_trace_record",
 }

@@ -18,6 +18,13 @@ _LINE_END_SHARE = 4
 _CONTINUATION_MASK, _CONTINUATION = 0xC0, 0x80
 
 
+def utf8_bytes(text: str) -> int:
+    """Size of `text` in UTF-8 bytes."""
+    if text.isascii():
+        return len(text)
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
 def json_bytes(value: Json) -> int:
     """Size of `JSON.stringify(value)` in UTF-8 bytes; an escaped lone surrogate counts six."""
     return len(stringify(value).encode())
@@ -33,7 +40,7 @@ def clip_bytes(text: str, max_bytes: int, *, marker: str = ELLIPSIS) -> str:
         max_bytes: Bound on the whole result, marker included; zero and below give "".
         marker: What a cut text ends in; a bound with no room beyond it gives "".
     """
-    if len(text) <= max_bytes and len(text.encode("utf-8", "surrogatepass")) <= max_bytes:
+    if len(text) <= max_bytes and utf8_bytes(text) <= max_bytes:
         return text
     room = max_bytes - len(marker.encode())
     if room <= 0:
