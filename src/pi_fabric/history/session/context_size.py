@@ -1,0 +1,106 @@
+"""How large Pi takes a whole context for.
+
+What a provider reported for an assistant's answer beats every guess about what came before it, until the
+context is made another size. Nothing here raises for content.
+"""
+
+from collections.abc import Sequence
+
+from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object
+from pi_fabric.history.session.context import projected_context
+from pi_fabric.history.session.tokens import estimate_tokens, usage_tokens
+
+# An answer that ended so says nothing about the size of the context.
+_NO_USAGE_REASONS = ("aborted", "error")
+# After these, what a provider reported earlier is no longer the size of the context.
+_RESIZING_TYPES = ("compaction", "context_edit")
+
+
+def context_tokens(path: Sequence[JsonObject]) -> float:
+    """Size of the context at the end of a branch, as Pi 1.6 reckons it before it compacts.
+
+    The newest usage that a provider reported plus the estimates of what follows. A usage from before the
+    newest compaction or context edit does not count; then everything is estimated, with the system
+    messages folded into the one that is in force.
+
+    Args:
+        path: The branch, root first.
+    """
+    projected = projected_context(path)
+    messages = [message for _, of_entry in projected for message in of_entry]
+    reported = _last_reported(messages)
+    if reported >= 0 and _is_current(projected, reported, path):
+        after = sum(estimate_tokens(message) for message in messages[reported + 1 :])
+        return usage_tokens(messages[reported]) + after
+    system = [message for message in messages if message.get("role") == "system"]
+    others = sum(estimate_tokens(message) for message in messages if message.get("role") != "system")
+    return others + (estimate_tokens(fold_system_messages(system)) if system else 0)
+
+
+def fold_system_messages(messages: Sequence[JsonObject]) -> JsonObject:
+    """The one system message that a row of them amounts to.
+
+    Args:
+        messages: System messages, oldest first: later contents are added, sections replaced by name and
+            dropped by null, tools added and removed by name.
+    """
+    contents: list[str] = []
+    sections: JsonObject = {}
+    tools: dict[str, Json] = {}
+    for message in messages:
+        if text := _text_of(message.get("content")):
+            contents.append(text)
+        sections.update(_object(message.get("sections")))
+        for tool in _array(message.get("toolsRemoved")):
+            tools.pop(_name_of(tool), None)
+        for tool in _array(message.get("toolsAdded")):
+            tools[_name_of(tool)] = tool
+    in_force = {name: section for name, section in sections.items() if section is not None}
+    folded: JsonObject = {"role": "system", "content": "\n\n".join(contents), "sections": in_force}
+    return {**folded, "toolsAdded": list(tools.values())} if tools else folded
+
+
+def _last_reported(messages: Sequence[JsonObject]) -> int:
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if message.get("stopReason") not in _NO_USAGE_REASONS and usage_tokens(message) > 0:
+            return index
+    return -1
+
+
+def _is_current(
+    projected: Sequence[tuple[JsonObject, list[JsonObject]]], message_index: int, path: Sequence[JsonObject]
+) -> bool:
+    """True when the entry that gave a message comes after everything that resized the context."""
+    reporting = None
+    for entry, messages in projected:
+        message_index -= len(messages)
+        if message_index < 0:
+            reporting = entry
+            break
+    for entry in reversed(path):
+        if entry is reporting:
+            return True
+        if entry.get("type") in _RESIZING_TYPES:
+            return False
+    return False
+
+
+def _text_of(content: Json) -> str:
+    if isinstance(content, str):
+        return content
+    parts = [part for part in _array(content) if is_object(part) and part.get("type") == "text"]
+    return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+
+
+def _name_of(tool: Json) -> str:
+    name = tool.get("name") if is_object(tool) else tool
+    return name if isinstance(name, str) else ""
+
+
+def _object(value: Json) -> JsonObject:
+    return value if is_object(value) else {}
+
+
+def _array(value: Json) -> list[Json]:
+    return value if is_array(value) else []
