@@ -5,10 +5,10 @@ never repaired and never taken for an older format.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Final
 
 from pi_fabric.base.bounds import json_bytes
+from pi_fabric.base.exact import are_texts, is_count, is_one_of, is_version, object_with
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, is_array, is_object
 from pi_fabric.history.trace.model import (
     KIND,
@@ -24,7 +24,6 @@ from pi_fabric.history.trace.model import (
 # Arguments and results may nest this deep; scalars may lie one level deeper.
 MAX_JSON_DEPTH = 14
 
-_MAX_SAFE_INTEGER = 2**53 - 1
 _TRACE_KEYS: Final = frozenset({"kind", "version", "outcome", "phases", "operations", "counts"})
 _OPERATION_KEYS: Final = frozenset({"type", "sequence", "ref", "args", "outcome"})
 _OPERATION_OPTIONAL: Final = frozenset({"provider", "action", "failureStage", "error", "result"})
@@ -41,35 +40,35 @@ def read_trace(value: Json) -> Trace | None:
         The trace, or None when `value` is anything else: another version, a missing or unknown key, a
         number that is no safe integer, operations out of order, nesting beyond 14, more than 512 KiB.
     """
-    if not _has_keys(value, _TRACE_KEYS, frozenset({"error"})):
+    record = object_with(value, _TRACE_KEYS, frozenset({"error"}))
+    if record is None or record["kind"] != KIND or not is_version(record["version"], VERSION):
         return None
-    if value["kind"] != KIND or value["version"] != VERSION or isinstance(value["version"], bool):
+    phases, counts = record["phases"], _read_counts(record["counts"])
+    operations = _read_operations(record["operations"])
+    if not is_array(phases) or not are_texts(phases) or operations is None or counts is None:
         return None
-    phases, counts = value["phases"], _read_counts(value["counts"])
-    operations = _read_operations(value["operations"])
-    if not is_array(phases) or not _are_texts(phases) or operations is None or counts is None:
+    if not is_one_of(record["outcome"], OUTCOMES) or not are_texts([record.get("error", "")]):
         return None
-    if not _is_one_of(value["outcome"], OUTCOMES) or not _are_texts([value.get("error", "")]):
-        return None
-    if json_bytes(value) > MAX_TRACE_BYTES:
+    if json_bytes(record) > MAX_TRACE_BYTES:
         return None
     return Trace(
-        outcome=value["outcome"],
+        outcome=record["outcome"],
         phases=tuple(phases),
         operations=operations,
         counts=counts,
-        error=value.get("error"),
+        error=record.get("error"),
     )
 
 
 def _read_counts(value: Json) -> Counts | None:
-    if not _has_keys(value, _COUNT_KEYS, frozenset()) or not all(map(_is_count, value.values())):
+    record = object_with(value, _COUNT_KEYS)
+    if record is None or not all(map(is_count, record.values())):
         return None
     return Counts(
-        dropped_values=int(value["droppedValues"]),
-        truncated_values=int(value["truncatedValues"]),
-        redacted_values=int(value["redactedValues"]),
-        dropped_operations=int(value["droppedOperations"]),
+        dropped_values=int(record["droppedValues"]),
+        truncated_values=int(record["truncatedValues"]),
+        redacted_values=int(record["redactedValues"]),
+        dropped_operations=int(record["droppedOperations"]),
     )
 
 
@@ -86,49 +85,30 @@ def _read_operations(value: Json) -> tuple[Operation, ...] | None:
 
 
 def _read_operation(value: Json) -> Operation | None:
-    if not _has_keys(value, _OPERATION_KEYS, _OPERATION_OPTIONAL):
+    record = object_with(value, _OPERATION_KEYS, _OPERATION_OPTIONAL)
+    if record is None or record["type"] != "call":
         return None
-    if value["type"] != "call" or not _is_count(value["sequence"]) or not is_object(value["args"]):
+    if not is_count(record["sequence"]) or not is_object(record["args"]):
         return None
-    if not _are_texts([value["ref"], *(value.get(key, "") for key in ("provider", "action", "error"))]):
+    if not are_texts([record["ref"], *(record.get(key, "") for key in ("provider", "action", "error"))]):
         return None
-    if not _is_one_of(value["outcome"], OUTCOMES) or not _is_one_of(
-        value.get("failureStage", "invoke"), STAGES
+    if not is_one_of(record["outcome"], OUTCOMES) or not is_one_of(
+        record.get("failureStage", "invoke"), STAGES
     ):
         return None
-    if not _is_shallow_json(value["args"]) or not _is_shallow_json(value.get("result")):
+    if not _is_shallow_json(record["args"]) or not _is_shallow_json(record.get("result")):
         return None
     return Operation(
-        sequence=int(value["sequence"]),
-        ref=value["ref"],
-        provider=value.get("provider"),
-        action=value.get("action"),
-        args=value["args"],
-        outcome=value["outcome"],
-        failure_stage=value.get("failureStage"),
-        error=value.get("error"),
-        result=value.get("result", UNDEFINED),
+        sequence=int(record["sequence"]),
+        ref=record["ref"],
+        provider=record.get("provider"),
+        action=record.get("action"),
+        args=record["args"],
+        outcome=record["outcome"],
+        failure_stage=record.get("failureStage"),
+        error=record.get("error"),
+        result=record.get("result", UNDEFINED),
     )
-
-
-def _has_keys(value: Json, required: frozenset[str], optional: frozenset[str]) -> bool:
-    return is_object(value) and required <= value.keys() <= required | optional
-
-
-def _are_texts(values: Sequence[Json]) -> bool:
-    return all(isinstance(value, str) for value in values)
-
-
-def _is_one_of(value: Json, words: frozenset[str]) -> bool:
-    return isinstance(value, str) and value in words
-
-
-def _is_count(value: Json) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    # JavaScript does not tell 2.0 from 2.
-    is_whole = isinstance(value, int) or value.is_integer()
-    return is_whole and 0 <= value <= _MAX_SAFE_INTEGER
 
 
 def _is_shallow_json(value: Json) -> bool:
