@@ -29,6 +29,8 @@ class Thinking:
     entry_id: str
     source_entry_id: str
     index: int
+    is_empty: bool = False
+    """True when the part had no text to keep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
