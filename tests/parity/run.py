@@ -22,6 +22,7 @@ Check: TypeAlias = Callable[[JsonObject], list[str] | Awaitable[list[str]]]
 """Takes a case and returns a line per difference."""
 
 KINDS = {
+    "branch_details": "kinds.events:check_branch_details",
     "clip": "kinds.text:check_clip",
     "config": "kinds.config:check",
     "encode": "kinds.compaction_cut:check_encode",
