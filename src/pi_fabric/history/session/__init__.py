@@ -7,14 +7,29 @@ from pi_fabric.history.session.context import (
     projected_context,
 )
 from pi_fabric.history.session.context_size import context_tokens
+from pi_fabric.history.session.faults import Fault, FaultKind, Faults
+from pi_fabric.history.session.follower import Growth, SessionFollower
+from pi_fabric.history.session.log import Header, Session
+from pi_fabric.history.session.reader import MAX_SESSION_BYTES, read_session
 from pi_fabric.history.session.tokens import estimate_tokens, usage_tokens
+from pi_fabric.history.session.tree import Tree
 
 __all__ = [
+    "MAX_SESSION_BYTES",
+    "Fault",
+    "FaultKind",
+    "Faults",
+    "Growth",
+    "Header",
+    "Session",
+    "SessionFollower",
+    "Tree",
     "context_entries",
     "context_messages",
     "context_tokens",
     "estimate_tokens",
     "messages_of_entry",
     "projected_context",
+    "read_session",
     "usage_tokens",
 ]
