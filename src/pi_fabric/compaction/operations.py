@@ -1,0 +1,122 @@
+"""What was done, whoever did it: tool calls of the model, commands, and calls from within programs.
+
+Tool calls and results are paired by call id alone. A direct operation is addressed by the entry of its
+call, a command by the entry of its result, a nested one by `entry/sequence`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject
+from pi_fabric.base.jstext import is_blank
+from pi_fabric.history.events.model import BashRan, Event, FabricOperation, ToolCalled, ToolResulted
+from pi_fabric.protocol.actions import Outcome
+
+FILE_TOOLS: Final = frozenset({"read", "edit", "write", "grep", "find", "ls"})
+"""Tools whose path is an address; called bare by the model or as `pi.NAME` by a program."""
+
+BASH: Final = "bash"
+_CORE_PROVIDER: Final = "pi."
+# A path goes by any of these names; the first that is there counts.
+_PATH_KEYS: Final = ("path", "file", "dir")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Performed:
+    """One finished operation."""
+
+    index: int
+    """Of the event that tells its end."""
+    address: str
+    ref: str
+    args: JsonObject
+    outcome: Outcome
+    error: str | None = None
+    """Its own words; None when it did not fail or said nothing."""
+    result: Json = UNDEFINED
+    is_nested: bool = False
+
+    @property
+    def succeeded(self) -> bool:
+        """True when it did what it was asked."""
+        return self.outcome == "succeeded"
+
+    @property
+    def ending(self) -> str:
+        """Its outcome in words."""
+        return self.outcome.replace("_", " ")
+
+    @property
+    def file_tool(self) -> str | None:
+        """The file tool's name; None when it is not one."""
+        name = self.ref.removeprefix(_CORE_PROVIDER)
+        return name if name in FILE_TOOLS else None
+
+    @property
+    def path(self) -> str | None:
+        """The path as given, when this is a file tool with one."""
+        if self.file_tool is None:
+            return None
+        given = next((self.args[key] for key in _PATH_KEYS if self.args.get(key) is not None), None)
+        return given if isinstance(given, str) and not is_blank(given) else None
+
+    @property
+    def command(self) -> str | None:
+        """The command as given, when this is bash with one."""
+        if self.ref.removeprefix(_CORE_PROVIDER) != BASH:
+            return None
+        given = self.args.get("command")
+        return given if isinstance(given, str) else None
+
+
+def operations_of(events: Sequence[Event]) -> list[Performed]:
+    """Every finished operation, in the order in which they ended.
+
+    A result without its call is an operation without arguments, addressed by itself.
+    """
+    calls = {event.tool_call_id: event for event in events if isinstance(event, ToolCalled)}
+    performed: list[Performed] = []
+    for event in events:
+        if isinstance(event, ToolResulted):
+            performed.append(_direct(event, calls.get(event.tool_call_id) if event.tool_call_id else None))
+        elif isinstance(event, BashRan):
+            performed.append(_command(event))
+        elif isinstance(event, FabricOperation):
+            performed.append(_nested(event))
+    return performed
+
+
+def _direct(event: ToolResulted, call: ToolCalled | None) -> Performed:
+    return Performed(
+        index=event.index,
+        address=call.entry_id if call else event.entry_id,
+        ref=call.name if call else event.tool_name,
+        args=call.args if call else {},
+        outcome="failed" if event.is_error else "succeeded",
+        error=event.text if event.is_error else None,
+    )
+
+
+def _command(event: BashRan) -> Performed:
+    return Performed(
+        index=event.index,
+        address=event.entry_id,
+        ref=BASH,
+        args={"command": event.command},
+        outcome="failed" if event.is_error else "succeeded",
+        error=event.error,
+    )
+
+
+def _nested(event: FabricOperation) -> Performed:
+    return Performed(
+        index=event.index,
+        address=event.address,
+        ref=event.ref,
+        args=event.args,
+        outcome=event.outcome,
+        error=event.error,
+        result=event.result,
+        is_nested=True,
+    )

@@ -1,0 +1,87 @@
+"""Which files were touched, by what was done to them."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Literal
+
+from pi_fabric.base.jsonvalue import is_object
+from pi_fabric.base.jstext import collapse
+from pi_fabric.compaction.operations import Performed
+from pi_fabric.compaction.projections.source import Source
+from pi_fabric.compaction.sampling import sampled_lines
+from pi_fabric.compaction.section import Line, Section, item, label
+
+Kind = Literal["Created", "Written", "Modified", "Read"]
+
+# Per kind; the format's number.
+MAX_FILES = 24
+_KINDS: Final[tuple[Kind, ...]] = ("Created", "Written", "Modified", "Read")
+_SEPARATOR: Final = re.compile(r"[/\\]+")
+
+
+def files(source: Source) -> Section:
+    """Paths of file operations that succeeded, each with the address where it was first touched so."""
+    found = _by_kind(source.operations)
+    root = common_root([path for touched in found.values() for path in touched])
+    lines = [label(f"Paths below {collapse(root)}")] if root else []
+    omitted = 0
+    for kind in _KINDS:
+        if found[kind]:
+            shown, missing = sampled_lines(list(found[kind].items()), MAX_FILES, _line_below(root))
+            lines += [label(f"{kind}:"), *shown]
+            omitted += missing
+    return Section(name="files", lines=tuple(lines), omitted=omitted)
+
+
+def common_root(paths: Sequence[str]) -> str:
+    """The start that all paths share, in whole segments and as the first path writes it.
+
+    A single path shares all of itself. Empty when they share no segment, or only when written differently.
+    """
+    segments = [_segments(path) for path in paths]
+    shared = 0
+    for column in zip(*segments, strict=False):
+        if any(name != column[0] for name in column):
+            break
+        shared += 1
+    return _start(paths[0], shared) if shared else ""
+
+
+def _segments(path: str) -> list[str]:
+    return [name for name in _SEPARATOR.split(path) if name]
+
+
+def _start(path: str, count: int) -> str:
+    """`path` up to the end of its segment number `count`."""
+    ends = [found.end() for found in re.finditer(r"[^/\\]+", path)]
+    return path[: ends[count - 1]]
+
+
+def _line_below(root: str) -> Callable[[tuple[str, str]], Line]:
+    def line(touched: tuple[str, str]) -> Line:
+        path, address = touched
+        rest = path[len(root) :] if root and path.startswith(root) else path
+        return item(address, collapse(rest) or ".")
+
+    return line
+
+
+def _by_kind(operations: Iterable[Performed]) -> dict[Kind, dict[str, str]]:
+    """Path to address, per kind; what was also changed is not listed as read."""
+    found: dict[Kind, dict[str, str]] = {kind: {} for kind in _KINDS}
+    for done in operations:
+        if done.succeeded and (path := done.path) is not None:
+            found[_kind(done)].setdefault(path, done.address)
+    changed = {path for kind in _KINDS if kind != "Read" for path in found[kind]}
+    found["Read"] = {path: address for path, address in found["Read"].items() if path not in changed}
+    return found
+
+
+def _kind(done: Performed) -> Kind:
+    if done.file_tool == "edit":
+        return "Modified"
+    if done.file_tool == "write":
+        # Only the tool can know whether the file was there before.
+        created = is_object(done.result) and done.result.get("created") is True
+        return "Created" if created else "Written"
+    return "Read"

@@ -1,0 +1,85 @@
+"""What failed, and whether the same thing succeeded later.
+
+Nothing is read out of an error's words. A failure is over when a later operation with exactly the same
+identity succeeded: tool and path, or command, or ref and arguments.
+"""
+
+from collections.abc import Sequence
+
+from pi_fabric.base.jsonvalue import stringify
+from pi_fabric.base.jstext import collapse, first_line, truncate
+from pi_fabric.compaction.operations import Performed
+from pi_fabric.compaction.projections.source import Source
+from pi_fabric.compaction.sampling import sampled_lines
+from pi_fabric.compaction.section import Line, Section, item
+
+# The format's numbers.
+MAX_OPEN = 24
+MAX_RESOLVED = 8
+TARGET_UNITS = 80
+ERROR_UNITS = 120
+
+Resolved = tuple[Performed, Performed]
+"""A failure and the first later success of the same thing."""
+
+
+def outstanding(source: Source) -> Section:
+    """Failures that stand, then failures that a later success resolved."""
+    standing, resolved = _sorted(source.operations)
+    lines, omitted = sampled_lines(standing, MAX_OPEN, _standing_line)
+    settled, missing = sampled_lines(resolved, MAX_RESOLVED, _resolved_line)
+    return Section(name="outstanding", lines=(*lines, *settled), omitted=omitted + missing)
+
+
+def identity(done: Performed) -> str:
+    """What must be equal for one operation to be another try of the other."""
+    if done.path is not None:
+        return f"file {done.file_tool} {done.path}"
+    if done.command is not None:
+        return f"bash {done.command}"
+    # Arguments in the order in which they were given: another order is another call.
+    return f"call {done.ref} {stringify(done.args)}"
+
+
+def _sorted(operations: Sequence[Performed]) -> tuple[list[Performed], list[Resolved]]:
+    failures = [done for done in operations if not done.succeeded]
+    # Written arguments can be long, so a success is only identified where its ref ever failed.
+    failed_names = {_name(done) for done in failures}
+    successes: dict[str, list[Performed]] = {}
+    for done in operations:
+        if done.succeeded and _name(done) in failed_names:
+            successes.setdefault(identity(done), []).append(done)
+    standing: list[Performed] = []
+    resolved: list[Resolved] = []
+    for failure in failures:
+        later = [done for done in successes.get(identity(failure), ()) if done.index > failure.index]
+        if later:
+            resolved.append((failure, later[0]))
+        else:
+            standing.append(failure)
+    return standing, resolved
+
+
+def _name(done: Performed) -> str:
+    return done.ref.removeprefix("pi.")
+
+
+def _standing_line(failure: Performed) -> Line:
+    return item(failure.address, f"{_what(failure)} {_how(failure)}")
+
+
+def _resolved_line(pair: Resolved) -> Line:
+    failure, success = pair
+    return item(failure.address, f"{_what(failure)}: resolved in {collapse(success.address)}")
+
+
+def _what(done: Performed) -> str:
+    ref = truncate(done.ref, TARGET_UNITS)
+    target = done.path if done.path is not None else done.command
+    return f"{ref} {truncate(target, TARGET_UNITS)}" if target else ref
+
+
+def _how(failure: Performed) -> str:
+    ending = failure.ending
+    words = truncate(first_line(failure.error or ""), ERROR_UNITS)
+    return f'{ending}: "{words}"' if words else ending
