@@ -24,6 +24,7 @@ Check: TypeAlias = Callable[[JsonObject], list[str] | Awaitable[list[str]]]
 KINDS = {
     "branch_details": "kinds.events:check_branch_details",
     "clip": "kinds.text:check_clip",
+    "compaction_events": "kinds.events:check_compaction_events",
     "config": "kinds.config:check",
     "encode": "kinds.compaction_cut:check_encode",
     "exec_programs": "kinds.exec_programs:check",

@@ -55,3 +55,8 @@ def truncate(text: str, max_units: int) -> str:
     if utf16_length(line) <= max_units:
         return line
     return take_units(line, max_units - 1) + ELLIPSIS
+
+
+def unit_order(text: str) -> bytes:
+    """Sort key that orders texts by their UTF-16 units, as JavaScript compares strings."""
+    return text.encode("utf-16-be", "surrogatepass")

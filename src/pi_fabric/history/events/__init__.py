@@ -13,6 +13,7 @@ from pi_fabric.history.events.branch_facts import (
 from pi_fabric.history.events.branch_fit import fit_details
 from pi_fabric.history.events.branch_reader import read_branch_details
 from pi_fabric.history.events.branch_writer import FactSample, facts_of
+from pi_fabric.history.events.normalize import Normalizer, normalize
 
 __all__ = [
     "BranchDetails",
@@ -21,10 +22,12 @@ __all__ = [
     "CustomMessageFact",
     "Fact",
     "FactSample",
+    "Normalizer",
     "OperationFact",
     "PhaseFact",
     "UserFact",
     "facts_of",
     "fit_details",
+    "normalize",
     "read_branch_details",
 ]

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
 
 from pi_fabric.history.events.branch_facts import (
     MAX_FACTS,
@@ -14,6 +13,8 @@ from pi_fabric.history.events.branch_facts import (
     UserFact,
 )
 from pi_fabric.history.events.model import (
+    BASH_TOOL,
+    FABRIC_TOOL,
     BashRan,
     CustomMessage,
     Event,
@@ -23,8 +24,6 @@ from pi_fabric.history.events.model import (
     ToolResulted,
     UserText,
 )
-
-FABRIC_TOOL: Final = "fabric_exec"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +82,8 @@ def _fact_of(event: Event, calls: dict[str, ToolCalled]) -> Fact | None:
         return _command_fact(event, calls.get(event.tool_call_id))
     if isinstance(event, ToolResulted) and event.tool_name != FABRIC_TOOL:
         call = calls.get(event.tool_call_id)
-        return None if call is None else _call_fact(call, event.text if event.is_error else None)
+        error = (event.text or None) if event.is_error else None
+        return None if call is None else _call_fact(call, is_error=event.is_error, error=error)
     return None
 
 
@@ -103,22 +103,21 @@ def _operation_fact(event: FabricOperation) -> OperationFact:
 
 
 def _command_fact(event: BashRan, call: ToolCalled | None) -> OperationFact:
-    error = (event.error or "") if event.is_error else None
     if call is not None:
-        return _call_fact(call, error)
+        return _call_fact(call, is_error=event.is_error, error=event.error)
     return OperationFact(
         entry_id=event.entry_id,
-        subordinal="bash",
-        ref="bash",
-        action="bash",
-        tool="bash",
+        subordinal=BASH_TOOL,
+        ref=BASH_TOOL,
+        action=BASH_TOOL,
+        tool=BASH_TOOL,
         args={"command": event.command},
-        outcome="succeeded" if error is None else "failed",
-        error=error,
+        outcome="failed" if event.is_error else "succeeded",
+        error=event.error,
     )
 
 
-def _call_fact(call: ToolCalled, error: str | None) -> OperationFact:
+def _call_fact(call: ToolCalled, *, is_error: bool, error: str | None) -> OperationFact:
     return OperationFact(
         entry_id=call.entry_id,
         subordinal=f"call:{call.tool_call_id}",
@@ -126,6 +125,6 @@ def _call_fact(call: ToolCalled, error: str | None) -> OperationFact:
         action=call.name,
         tool=call.name,
         args=call.args,
-        outcome="succeeded" if error is None else "failed",
+        outcome="failed" if is_error else "succeeded",
         error=error,
     )

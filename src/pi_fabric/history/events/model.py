@@ -6,10 +6,15 @@ of one normalization from 1.
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject
 from pi_fabric.protocol.actions import Outcome
+
+BASH_TOOL: Final = "bash"
+"""The tool whose results are commands."""
+FABRIC_TOOL: Final = "fabric_exec"
+"""The tool whose results hold traces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +88,7 @@ class BashRan:
     is_error: bool
     exit_code: int | float | None
     error: str | None
-    """Text of the failure; None when it did not fail."""
+    """Text of the failure; None when it did not fail or said nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
