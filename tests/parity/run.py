@@ -30,6 +30,7 @@ KINDS = {
     "exec_programs": "kinds.exec_programs:check",
     "format_value": "kinds.text:check_format_value",
     "instructions": "kinds.compaction_cut:check_instructions",
+    "livecut": "kinds.compaction_cut:check_livecut",
     "pi_context": "kinds.session:check_pi_context",
     "trace": "kinds.trace:check_trace",
     "trace_record": "kinds.trace:check_trace_record",

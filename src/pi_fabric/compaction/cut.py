@@ -1,0 +1,164 @@
+"""Where a branch is cut: what Pi keeps as it is, and what the summary takes the place of."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+from pi_fabric.base.jsonvalue import JsonObject
+from pi_fabric.compaction.budget import Budget, BudgetFigures, plan_budget
+from pi_fabric.compaction.calibration import calibrate
+from pi_fabric.compaction.spans import split_calls
+from pi_fabric.compaction.window import Window, read_window
+
+Block: TypeAlias = Literal[
+    "nothing-before", "over-budget", "before-marker", "splits-call", "inside-turn", "no-unique-id"
+]
+"""Why there can be no cut before an entry: nothing live would be summarized; what follows exceeds the
+budget; the last summary would be replayed beside the new one; a call would lose its result; without a
+budget only turns are kept whole; Pi could not find the entry by its id."""
+
+# A turn begins with one of these: someone or something other than the model speaks.
+TURN_ROLES: Final = frozenset({"user", "custom", "bashExecution", "branchSummary"})
+# Never a tool result: without its call a provider refuses it.
+BOUNDARY_ROLES: Final = TURN_ROLES | {"assistant"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Empty:
+    """Nothing is live, so there is nothing to compact."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveCut:
+    """Where to cut."""
+
+    first_kept_entry_id: str
+    """Pi keeps from this entry on; empty keeps nothing."""
+    summarized: tuple[JsonObject, ...]
+    """The live entries that go, in branch order; at least one."""
+    source_end: int
+    """The summary tells of `branch[:source_end]`."""
+    figures: BudgetFigures | None
+    """None without a budget."""
+
+    @property
+    def summarized_ids(self) -> tuple[str, ...]:
+        """Ids of the entries that go; those without an id are left out."""
+        return tuple(entry["id"] for entry in self.summarized if isinstance(entry.get("id"), str))
+
+    @property
+    def timestamp(self) -> str | None:
+        """Time of the last entry that goes, as it is written there."""
+        timestamp = self.summarized[-1].get("timestamp")
+        return timestamp if isinstance(timestamp, str) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryCandidate:
+    """A place where a cut was thinkable."""
+
+    entry_id: str
+    role: str
+    position: int
+    """Index on the branch of the entry that would be kept first."""
+    kept_tokens: int
+    """Pi's estimate of what would stay."""
+    blocks: tuple[Block, ...]
+    """What speaks against it; empty when nothing does."""
+    split_call_id: str | None
+    """A call that the cut would part from its result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutExplanation:
+    """Why the cut fell where it did."""
+
+    cut: LiveCut | Empty
+    candidates: tuple[BoundaryCandidate, ...]
+    """In branch order."""
+
+
+def find_live_cut(
+    entries: Sequence[JsonObject], *, tokens_before: float, budget: Budget | None
+) -> LiveCut | Empty:
+    """Choose what of the live window stays.
+
+    With a budget, the most that fits it; without one, the last turn. Neither parts a call from its result
+    nor keeps anything from before the last compaction. When no place will do, all is summarized.
+
+    Args:
+        entries: The active path, root first; any JSON objects.
+        tokens_before: Real size of the context. Not finite counts as unknown: then there is no budget.
+        budget: None when nothing is known of the model.
+    """
+    return explain_cut(entries, tokens_before=tokens_before, budget=budget).cut
+
+
+def explain_cut(
+    entries: Sequence[JsonObject], *, tokens_before: float, budget: Budget | None
+) -> CutExplanation:
+    """Choose as `find_live_cut` does, and say what spoke against each other place; arguments likewise."""
+    window = read_window(entries)
+    if not window.live:
+        return CutExplanation(cut=Empty(), candidates=())
+    figures = None
+    if budget is not None and math.isfinite(tokens_before):
+        calibration = calibrate(window, tokens_before=tokens_before)
+        figures = plan_budget(budget, calibration, tokens_before=tokens_before)
+    candidates = tuple(_candidates(entries, window, None if figures is None else figures.suffix_tokens))
+    free = [candidate for candidate in candidates if not candidate.blocks]
+    # As much as the budget lets, or as little as a turn.
+    chosen = None if not free else free[0 if figures else -1]
+    return CutExplanation(cut=_cut(len(entries), window, chosen, figures), candidates=candidates)
+
+
+def _candidates(
+    entries: Sequence[JsonObject], window: Window, suffix_tokens: int | None
+) -> Iterator[BoundaryCandidate]:
+    split = split_calls(entries)
+    first_seen = _first_positions(entries)
+    kept_tokens = sum(entry.tokens for entry in window.live)
+    for index, entry in enumerate(window.live):
+        if entry.role in BOUNDARY_ROLES:
+            split_call_id = split[entry.position]
+            checks: tuple[tuple[Block, bool], ...] = (
+                ("nothing-before", index == 0),
+                ("over-budget", suffix_tokens is not None and kept_tokens > suffix_tokens),
+                ("before-marker", entry.position <= window.marker),
+                ("splits-call", split_call_id is not None),
+                ("inside-turn", suffix_tokens is None and entry.role not in TURN_ROLES),
+                ("no-unique-id", first_seen.get(entry.id) != entry.position),
+            )
+            yield BoundaryCandidate(
+                entry_id=entry.id,
+                role=entry.role,
+                position=entry.position,
+                kept_tokens=kept_tokens,
+                blocks=tuple(block for block, applies in checks if applies),
+                split_call_id=split_call_id,
+            )
+        kept_tokens -= entry.tokens
+
+
+def _first_positions(entries: Sequence[JsonObject]) -> dict[str, int]:
+    """Where Pi finds each id."""
+    first: dict[str, int] = {}
+    for position, entry in enumerate(entries):
+        entry_id = entry.get("id")
+        if isinstance(entry_id, str) and entry_id:
+            first.setdefault(entry_id, position)
+    return first
+
+
+def _cut(
+    end: int, window: Window, chosen: BoundaryCandidate | None, figures: BudgetFigures | None
+) -> LiveCut:
+    source_end = end if chosen is None else chosen.position
+    kept_tokens = 0 if chosen is None else chosen.kept_tokens
+    return LiveCut(
+        first_kept_entry_id="" if chosen is None else chosen.entry_id,
+        summarized=tuple(entry.entry for entry in window.live if entry.position < source_end),
+        source_end=source_end,
+        figures=None if figures is None else replace(figures, retained_raw_tokens=kept_tokens),
+    )

@@ -1,0 +1,115 @@
+"""What of a branch is live: in the model's context now, and in reach of the next compaction.
+
+The last compaction marks the window. It begins at the entry that the marker keeps from, or right after
+the marker when that entry is not on the branch or nothing was kept; without a marker all is live.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object
+from pi_fabric.history.session import estimate_tokens, projected_context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextEntry:
+    """An entry that puts messages into the context."""
+
+    position: int
+    """Index on the branch."""
+    entry: JsonObject
+    message: JsonObject
+    """The last of its messages; a compaction may give two, all others give one."""
+    tokens: int
+    """Pi's estimate of its messages; what is malformed counts nothing."""
+
+    @property
+    def role(self) -> str:
+        """Role of the message; empty when it has none."""
+        role = self.message.get("role")
+        return role if isinstance(role, str) else ""
+
+    @property
+    def id(self) -> str:
+        """Id of the entry; empty when it has none."""
+        entry_id = self.entry.get("id")
+        return entry_id if isinstance(entry_id, str) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The live part of a branch."""
+
+    marker: int
+    """Position of the last compaction; -1 without one."""
+    context: tuple[ContextEntry, ...]
+    """All that the model sees, in the order in which it sees it: the last summary comes first."""
+    live: tuple[ContextEntry, ...]
+    """What can be kept or summarized, in branch order. Summaries of compactions are never among it."""
+
+    @property
+    def raw_tokens(self) -> int:
+        """Pi's estimate of the whole context."""
+        return sum(entry.tokens for entry in self.context)
+
+
+def read_window(branch: Sequence[JsonObject]) -> Window:
+    """Find the live window of a branch.
+
+    Args:
+        branch: The active path, root first; any JSON objects. Malformed ones are not live.
+    """
+    marker = max((at for at, entry in enumerate(branch) if entry.get("type") == "compaction"), default=-1)
+    start = _start(branch, marker)
+    context = tuple(_context(branch, marker))
+    live = tuple(entry for entry in context if entry.position >= start and _is_live(entry))
+    return Window(marker=marker, context=context, live=live)
+
+
+def _start(branch: Sequence[JsonObject], marker: int) -> int:
+    kept_id = branch[marker].get("firstKeptEntryId") if marker >= 0 else None
+    if not isinstance(kept_id, str) or not kept_id:
+        return marker + 1
+    # A kept id that is the marker's own or a later entry's counts as well: Pi stores what it is given.
+    found = (position for position, entry in enumerate(branch) if entry.get("id") == kept_id)
+    return next(found, marker + 1)
+
+
+def _context(branch: Sequence[JsonObject], marker: int) -> Iterator[ContextEntry]:
+    # The older Pi replays older summaries of the kept range; counting them too is safe with both.
+    projected = projected_context(branch, replays_older_summaries=True)
+    last = -1
+    for index, (entry, messages) in enumerate(projected):
+        # All is in branch order, but for the last compaction, which comes first.
+        if index == 0 and marker >= 0:
+            position = marker
+        else:
+            position = last = next(at for at in range(last + 1, len(branch)) if branch[at] is entry)
+        if messages:
+            tokens = sum(estimate_tokens(message) for message in messages)
+            yield ContextEntry(position=position, entry=entry, message=messages[-1], tokens=tokens)
+
+
+def _is_live(entry: ContextEntry) -> bool:
+    kind = entry.entry.get("type")
+    if kind == "custom_message":
+        return _is_valid_custom(entry.message)
+    return kind != "compaction" and not _is_hidden_custom(entry.message)
+
+
+def _is_valid_custom(message: JsonObject) -> bool:
+    content = message.get("content")
+    if not isinstance(message.get("customType"), str) or not isinstance(message.get("display"), bool):
+        return False
+    return isinstance(content, str) or (is_array(content) and all(map(_is_typed_part, content)))
+
+
+def _is_typed_part(part: Json) -> bool:
+    if not is_object(part) or not isinstance(part.get("type"), str):
+        return False
+    return part["type"] != "text" or isinstance(part.get("text"), str)
+
+
+def _is_hidden_custom(message: JsonObject) -> bool:
+    is_empty = message.get("content") in ("", [])
+    return message.get("role") == "custom" and not message.get("display") and is_empty
