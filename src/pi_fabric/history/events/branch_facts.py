@@ -22,6 +22,8 @@ MAX_ENVELOPE_BYTES: Final = 128 * 1024
 MAX_DEPTH: Final = 16
 MAX_ITEMS: Final = 256
 MAX_NODES: Final = 4096
+# Of a text or an error in a new envelope; more than any section of a summary shows of it.
+MAX_TEXT_BYTES: Final = 2048
 
 USER: Final = "user"
 CUSTOM_MESSAGE: Final = "custom-message"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pi_fabric.base.bounds import clip_bytes, json_bytes
+from pi_fabric.base.bounds import json_bytes
 from pi_fabric.base.jsonvalue import UNDEFINED, Json
 from pi_fabric.history.events.branch_facts import (
     MAX_ENVELOPE_BYTES,
@@ -17,27 +17,24 @@ from pi_fabric.history.events.branch_facts import (
     CustomMessageFact,
     Fact,
     OperationFact,
-    PhaseFact,
-    UserFact,
 )
 from pi_fabric.history.events.branch_reader import Room
 from pi_fabric.history.events.branch_writer import sample_facts
-
-# Which arguments say what a file tool worked on; the others are its payload.
-_PATH_KEYS: Final = ("path", "file", "dir")
-_FILE_TOOLS: Final = frozenset({"read", "edit", "write", "grep", "find", "ls"})
-# A text that has to give way keeps this much: more than any section of a summary shows of it.
-_CLIPPED_TEXT_BYTES: Final = 2048
+from pi_fabric.history.events.file_tools import file_tool_of, path_argument
 
 
 def fit_details(details: BranchDetails) -> BranchDetails:
     """Bring an envelope within 128 KiB of JSON and 4096 values.
 
     From the last fact to the first, results go, then details of custom messages, then payload of file
-    tools, then what is beyond 2 KiB of a text; then whole facts from the middle, which are counted.
+    tools; then whole facts from the middle, which are counted.
 
     Args:
         details: At most 64 sections and a request of a few KiB, which are not cut.
+
+    Returns:
+        An envelope that the reader accepts. What no envelope may hold (wider than 256, deeper than 16) is
+        left out of its fact, or the fact with it.
     """
     frame_bytes = json_bytes(replace(details, facts=()).to_json())
     facts = [_shaped(fact) for fact in details.facts]
@@ -111,7 +108,7 @@ class _Budget:
         """How many facts may stay when the rest goes from the middle."""
         sizes = [size for _, size in self.sized]
         count, total_bytes, total_nodes = len(sizes), self._bytes, self._nodes
-        while not self._fits(total_bytes, total_nodes):
+        while count and not self._fits(total_bytes, total_nodes):
             # The sample of one fact less lacks the last of the earlier half or the first of the later one.
             later = count // 2
             gone = sizes[count - later - 1] if count % 2 else sizes[len(sizes) - later]
@@ -135,21 +132,11 @@ def _without_details(fact: Fact) -> Fact:
 
 
 def _without_payload(fact: Fact) -> Fact:
-    if not isinstance(fact, OperationFact) or fact.tool not in _FILE_TOOLS:
+    if not isinstance(fact, OperationFact) or file_tool_of(fact.ref) is None:
         return fact
-    path = {key: fact.args[key] for key in _PATH_KEYS if isinstance(fact.args.get(key), str)}
-    return replace(fact, args=path) if path and len(path) < len(fact.args) else fact
+    named = path_argument(fact.args)
+    return fact if named is None else replace(fact, args=dict([named]))
 
 
-def _with_short_text(fact: Fact) -> Fact:
-    if isinstance(fact, UserFact | CustomMessageFact):
-        return replace(fact, text=clip_bytes(fact.text, _CLIPPED_TEXT_BYTES))
-    if isinstance(fact, PhaseFact):
-        return replace(fact, phase=clip_bytes(fact.phase, _CLIPPED_TEXT_BYTES))
-    if fact.error is not None:
-        return replace(fact, error=clip_bytes(fact.error, _CLIPPED_TEXT_BYTES))
-    return fact
-
-
-_LIGHTER: Final = (_without_result, _without_details, _without_payload, _with_short_text)
+_LIGHTER: Final = (_without_result, _without_details, _without_payload)
 """What facts lose, in this order; a fact's identity is not among it."""

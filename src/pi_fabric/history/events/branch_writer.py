@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from pi_fabric.base.bounds import clip_bytes
 from pi_fabric.history.events.branch_facts import (
     MAX_FACTS,
+    MAX_TEXT_BYTES,
     CustomMessageFact,
     Fact,
     OperationFact,
@@ -42,7 +44,7 @@ def facts_of(events: Iterable[Event]) -> FactSample:
     a `fabric_exec`, only what its trace says is told.
 
     Returns:
-        At most 256 facts: the earlier half and the later half of all.
+        At most 256 facts, the earlier half and the later half of all, each text within 2 KiB.
     """
     calls: dict[str, ToolCalled] = {}
     facts: list[Fact] = []
@@ -65,17 +67,17 @@ def sample_facts(facts: Sequence[Fact], bound: int) -> FactSample:
 
 def _fact_of(event: Event, calls: dict[str, ToolCalled]) -> Fact | None:
     if isinstance(event, UserText):
-        return UserFact(entry_id=event.entry_id, text=event.text)
+        return UserFact(entry_id=event.entry_id, text=_clipped(event.text))
     if isinstance(event, CustomMessage):
         return CustomMessageFact(
             entry_id=event.entry_id,
             custom_type=event.custom_type,
-            text=event.text,
+            text=_clipped(event.text),
             display=event.display,
             details=event.details,
         )
     if isinstance(event, FabricPhase):
-        return PhaseFact(entry_id=event.entry_id, subordinal=event.subordinal, phase=event.phase)
+        return PhaseFact(entry_id=event.entry_id, subordinal=event.subordinal, phase=_clipped(event.phase))
     if isinstance(event, FabricOperation):
         return _operation_fact(event)
     if isinstance(event, BashRan):
@@ -97,7 +99,7 @@ def _operation_fact(event: FabricOperation) -> OperationFact:
         tool=event.tool,
         args=event.args,
         outcome=event.outcome,
-        error=event.error,
+        error=_clipped_error(event.error),
         result=event.result,
     )
 
@@ -113,7 +115,7 @@ def _command_fact(event: BashRan, call: ToolCalled | None) -> OperationFact:
         tool=BASH_TOOL,
         args={"command": event.command},
         outcome="failed" if event.is_error else "succeeded",
-        error=event.error,
+        error=_clipped_error(event.error),
     )
 
 
@@ -126,5 +128,13 @@ def _call_fact(call: ToolCalled, *, is_error: bool, error: str | None) -> Operat
         tool=call.name,
         args=call.args,
         outcome="failed" if is_error else "succeeded",
-        error=error,
+        error=_clipped_error(error),
     )
+
+
+def _clipped(text: str) -> str:
+    return clip_bytes(text, MAX_TEXT_BYTES)
+
+
+def _clipped_error(error: str | None) -> str | None:
+    return None if error is None else _clipped(error)
