@@ -33,6 +33,7 @@ _Pieces: TypeAlias = "str | Iterator[_Pieces]"
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SAFE = 2**53 - 1
+TOO_DEEP = "it nests too deeply"
 # Of 2 ** 32 - 2, the largest array index.
 _INDEX_DIGITS = 10
 # Below this Python turns to exponents where JavaScript does not yet.
@@ -45,12 +46,21 @@ def decode(data: bytes | bytearray | memoryview) -> Json:
     """Decode one JSON text; lone surrogates and bad bytes become U+FFFD.
 
     Raises:
-        ValueError: If `data` is not JSON even leniently.
+        ValueError: If `data` is not JSON even leniently, or nests deeper than about 1,000 levels.
     """
     try:
         return _decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
+        return _decode_leniently(data)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+
+
+def _decode_leniently(data: bytes | bytearray | memoryview) -> Json:
+    try:
         return scrub(json.loads(bytes(data).decode("utf-8", "replace")))
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
 
 
 def encode(value: Json) -> bytes:
@@ -100,9 +110,9 @@ def stringify(value: Json, *, indent: int = 0) -> str:
     surrogates are escaped. Shapes: dict, list, tuple, str, bool, int, float, None.
     """
     if not indent and _is_plain(value):
-        # What is nested deeper than the fast encoder goes is written below.
-        with suppress(RecursionError):
-            return _escape_surrogates(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+        # What is nested deeper than the fast encoder goes, or holds lone surrogates, is written below.
+        with suppress(RecursionError, UnicodeEncodeError):
+            return _encoder.encode(value).decode()
     return "".join(_flattened(_pieces(value, " " * indent, "\n" if indent else "")))
 
 
