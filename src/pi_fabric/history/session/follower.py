@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from pi_fabric.base.collector import collection_paused
 from pi_fabric.base.errors import StoreError
 from pi_fabric.base.jsonl import read_records
 from pi_fabric.history.session.log import Session
@@ -88,7 +89,8 @@ class SessionFollower:
         if is_anew:
             self.session = Session(self._path)
         first_new = len(self.session.entries)
-        self._place = self._read_on(stream, place)
+        with collection_paused():
+            self._place = self._read_on(stream, place)
         return Growth(first_new=first_new, is_anew=is_anew)
 
     def _read_on(self, stream: BinaryIO, place: _Place) -> _Place:

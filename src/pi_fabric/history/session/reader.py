@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Final
 
+from pi_fabric.base.collector import collection_paused
 from pi_fabric.base.errors import LimitReached, StoreError
 from pi_fabric.base.jsonl import read_records
 from pi_fabric.history.session.log import Session
@@ -30,8 +31,9 @@ def read_session(path: Path, *, max_bytes: int = MAX_SESSION_BYTES) -> Session:
         with path.open("rb", buffering=0) as stream:
             check_size(path, stream.seek(0, 2), max_bytes)
             stream.seek(0)
-            for record in read_records(stream):
-                session.add(record)
+            with collection_paused():
+                for record in read_records(stream):
+                    session.add(record)
     except OSError as error:
         raise StoreError(path, f"the session cannot be read: {error.strerror or error}") from error
     return session
