@@ -58,6 +58,12 @@ def test_bad_utf8_is_replaced() -> None:
     assert decode(b'"a\xffb"') == "a\ufffdb"
 
 
+@pytest.mark.parametrize("inner", [b"1", b'"\\ud800"'])
+def test_what_nests_too_deeply_is_a_value_error(inner: bytes) -> None:
+    with pytest.raises(ValueError, match="deep"):
+        decode(b"[" * 5000 + inner + b"]" * 5000)
+
+
 def test_a_number_past_the_largest_double_decodes_as_infinity() -> None:
     assert decode(b"1e999") == math.inf
 

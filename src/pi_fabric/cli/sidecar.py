@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 
 from pi_fabric.host.pi.channel import LineChannel, claim_stdio
+from pi_fabric.host.pi.end_watch import watch_end
 from pi_fabric.host.pi.settings import Settings, trust_state
 from pi_fabric.host.pi.sidecar import Fabric, Sidecar
 from pi_fabric.protocol.host import HostPorts
@@ -19,7 +20,9 @@ from pi_fabric.protocol.host import HostPorts
 
 def main() -> None:
     """Serve one Pi session on standard input and output until it closes them."""
-    anyio.run(_serve, claim_stdio())
+    channel = claim_stdio()
+    watch_end(channel.read_fd)
+    anyio.run(_serve, channel)
 
 
 async def _serve(channel: LineChannel) -> None:

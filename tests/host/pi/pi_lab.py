@@ -100,11 +100,13 @@ class Lab:
             yield session
 
     async def print_mode(self, *arguments: str) -> tuple[int, str]:
-        """Run Pi to its end in a mode without RPC; exit code and output."""
+        """Run Pi to its end in a mode without RPC; exit code and output. Standard error is in `log`."""
         write_agent_dir(self.agent_dir, self.model, **self.settings)
         argv = pi_argv(self.version, "-e", str(EXTENSION_DIR), *arguments)
-        with anyio.fail_after(30):
-            async with child_process(argv, cwd=self.project, env=self.environment, stdin=DEVNULL) as process:
+        with anyio.fail_after(30), self.log.open("ab") as log:
+            async with child_process(
+                argv, cwd=self.project, env=self.environment, stdin=DEVNULL, stderr=log
+            ) as process:
                 assert process.stdout is not None
                 output = b"".join([chunk async for chunk in process.stdout])
                 return await process.wait(), output.decode()

@@ -1,6 +1,7 @@
 """A sidecar with the real line and a toy engine: `code` is JSON, a list of steps done in order.
 
-Steps: `{"tool": name, "args": {...}}`, `{"parallel": [steps]}`, `{"confirm": risk}`, `{"models": true}`,
+Steps: `{"tool": name, "args": {...}}`, `{"try": name, "args": {...}}` (read; its text, or that of the
+failure), `{"parallel": [steps]}`, `{"confirm": risk}`, `{"models": true}`,
 `{"phase": name}`, `{"wait": true}` (until aborted), `{"crash": true}` (an exception),
 `{"die": code}`, `{"freeze": true}`, `{"print": text}` (to stdout, behind the line's back),
 `{"fail": text}`, `{"terminate": true}`, `{"env": name}`.
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import anyio
 
+from pi_fabric.base.errors import HostError
 from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.cli.sidecar import load_settings
 from pi_fabric.execution.model import ExecResult
@@ -63,6 +65,12 @@ class Run:
             "executed": result.executed_args,
             "updates": len(updates),
         }
+
+    async def _try(self, _value: Json, args: JsonObject) -> Json:
+        try:
+            return (await self._tool("read", args))["text"]
+        except HostError as error:
+            return error.message
 
     async def _parallel(self, steps: Sequence[JsonObject], _args: JsonObject) -> Json:
         results: dict[int, Json] = {}

@@ -1,11 +1,23 @@
 """Whatever happens to the Python process, Pi goes on and says what happened."""
 
+import os
 import shlex
+import signal
 
 import anyio
 import pytest
 
-from tests.host.pi.pi_lab import Lab, notices, sidecars_of, stand_in, text_of, tool_results, values_of
+from tests.host.pi.pi_lab import (
+    Lab,
+    notices,
+    program,
+    sidecars_of,
+    stand_in,
+    text_of,
+    tool_results,
+    values_of,
+    wait_until,
+)
 from tools.scripted_model import Reply, ToolCall
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pi]
@@ -149,3 +161,80 @@ async def test_a_module_of_the_project_is_not_imported_in_pythons_place(lab: Lab
     async with lab.pi() as pi:
         (status,) = notices(await pi.prompt("/fabric status"))
     assert f"on Pi {lab.version}" in status
+
+
+@pytest.mark.requirement("pi:abort:starting")
+async def test_an_abort_is_heeded_while_python_still_starts(lab: Lab) -> None:
+    lab.python = stand_in(lab.folder, "exec sleep 300")
+    async with lab.pi() as pi:
+        lab.model.say(program(ECHO))
+        await pi.send("prompt", message="go")
+        await pi.wait_for(lambda event: event.get("type") == "tool_execution_start")
+        with anyio.fail_after(5):
+            await pi.command("abort")
+        (result,) = tool_results(pi.events)
+    assert result["isError"] is True
+
+
+@pytest.mark.requirement("pi:fault:closed-stdout")
+async def test_a_python_that_closes_its_output_is_given_up_at_once(lab: Lab) -> None:
+    lab.python = stand_in(lab.folder, "exec 1>&-; exec sleep 300")
+    async with lab.pi() as pi:
+        with anyio.fail_after(10):
+            result = await lab.run(pi, ECHO)
+    assert "closed its standard output" in text_of(result)
+
+
+@pytest.mark.requirement("pi:fault:silent-abort")
+async def test_a_process_that_leaves_an_abort_unanswered_is_replaced(lab: Lab) -> None:
+    async with lab.pi() as pi:
+        lab.model.say(program({"freeze": True}))
+        await pi.send("prompt", message="go")
+        await wait_until(lambda: [child.status() for child in sidecars_of(pi.pid)] == ["stopped"])
+        with anyio.fail_after(10):
+            await pi.command("abort")
+            await pi.wait_for(lambda event: "no longer answers" in event.get("message", ""))
+        result = await lab.run(pi, ECHO)
+    assert values_of(result)[0]["text"] == "alive\n"
+
+
+@pytest.mark.requirement("pi:exit:stopped")
+async def test_a_stopped_sidecar_does_not_outlive_pi(lab: Lab) -> None:
+    async with lab.pi() as pi:
+        await lab.run(pi, ECHO)
+        (sidecar,) = sidecars_of(pi.pid)
+        os.kill(sidecar.pid, signal.SIGSTOP)
+        assert await pi.close() == 0
+        await wait_until(lambda: not sidecar.is_running() or sidecar.status() == "zombie")
+
+
+@pytest.mark.requirement("pi:fault:stray-lines")
+async def test_stray_lines_before_the_greeting_are_counted_for_each_start_anew(lab: Lab) -> None:
+    once = shlex.quote(str(lab.folder / "started"))
+    strays = "yes stray | head -n 150"
+    lab.python = stand_in(
+        lab.folder, f"{strays}; test -e {once} || {{ touch {once}; exit 3; }}; exec {lab.stub}"
+    )
+    async with lab.pi() as pi:
+        await pi.wait_for(lambda event: "exit code 3" in event.get("message", ""))
+        result = await lab.run(pi, ECHO)
+    assert values_of(result)[0]["text"] == "alive\n"
+
+
+@pytest.mark.requirement("pi:fault:headless")
+async def test_in_print_mode_the_warning_goes_to_standard_error(lab: Lab) -> None:
+    lab.variables["PI_FABRIC_PYTHON"] = "/nonexistent/python"
+    assert await lab.print_mode("--print", "go") == (0, "done\n")
+    assert "/nonexistent/python" in lab.log.read_text()
+
+
+@pytest.mark.requirement("pi:line:too-large", "pi:line:too-deep")
+async def test_a_result_that_cannot_cross_the_line_fails_that_call_alone(lab: Lab) -> None:
+    # Pi 1.x itself puts nested results into its events, where nobody could read such depths.
+    names = ("huge", "deep", "a.txt") if lab.version.startswith("0.80") else ("huge", "a.txt")
+    async with lab.pi(neighbour="override") as pi:
+        result = await lab.run(pi, *({"try": name, "args": {"path": name}} for name in names))
+    huge, *deep, plain = values_of(result)
+    assert "larger than 64 MiB" in huge
+    assert all("nests too deeply" in text for text in deep)
+    assert plain == "override of a.txt"

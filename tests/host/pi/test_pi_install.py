@@ -100,3 +100,12 @@ def test_installers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     for thread in threads:
         thread.join(20)
     assert sorted(map(str, entries(tmp_path))) == sorted(f"npm:{n}" for n in range(8))
+
+
+@pytest.mark.requirement("pi:install:out-of-odd-places")
+def test_uninstalling_goes_through_although_fabrics_folder_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "fabric").write_text("")
+    settings_path(tmp_path).write_text(json.dumps({"packages": [str(EXTENSION_DIR)]}))
+    assert uninstall(tmp_path).has_changed
+    assert entries(tmp_path) == []
+    assert not uninstall(tmp_path).has_changed

@@ -110,6 +110,25 @@ async def test_tools_that_the_command_line_leaves_out_stay_out_of_reach(lab: Lab
     assert "not found" not in read["text"]
 
 
+@pytest.mark.requirement("pi:mode:without-fabric")
+async def test_a_selection_without_fabric_exec_leaves_the_model_pis_tools(lab: Lab) -> None:
+    async with lab.pi("--tools", "read,bash") as pi:
+        await pi.prompt("hi")
+    assert lab.offered_tools() == {"read", "bash"}
+    async with lab.pi("--exclude-tools", "fabric_exec") as pi:
+        await pi.prompt("hi")
+    assert lab.offered_tools() == DEFAULT_TOOLS
+
+
+@pytest.mark.requirement("pi:mode:no-builtin-tools")
+async def test_without_pis_tools_a_program_has_none_either(lab: Lab) -> None:
+    async with lab.pi("--no-builtin-tools") as pi:
+        (bash,) = values_of(await lab.run(pi, {"tool": "bash", "args": {"command": "echo no"}}))
+        assert lab.offered_tools() == {"fabric_exec"}
+    assert bash["isError"] is True
+    assert "not found" in bash["text"]
+
+
 @pytest.mark.requirement("pi:hooks:block", "pi:hooks:none-before-nested-calls")
 async def test_a_hook_that_blocks_reading_blocks_it_inside_programs_too(lab: Lab) -> None:
     (lab.project / "a.txt").write_text("secret\n")

@@ -9,6 +9,7 @@ import pytest
 
 from pi_fabric.base.errors import HostError, InvalidArguments, Unavailable
 from pi_fabric.base.jsonvalue import Json, JsonObject, decode
+from pi_fabric.host.pi import channel
 from pi_fabric.host.pi.channel import LineChannel
 from pi_fabric.host.pi.rpc import (
     CANCELLED,
@@ -209,3 +210,29 @@ async def test_the_end_of_the_line_ends_what_waits_and_what_is_served() -> None:
 
 async def _close_soon(fd: int) -> None:
     os.close(fd)
+
+
+@pytest.mark.requirement("pi:line:too-deep")
+async def test_a_request_that_nests_too_deeply_is_refused_and_the_line_goes_on() -> None:
+    deep = b"[" * 5000 + b"]" * 5000
+    answer = await answer_to(
+        Method(handler=echo), b'{"jsonrpc":"2.0","id":7,"method":"it","params":{"x":' + deep + b"}}\n"
+    )
+    assert answer["id"] == 7
+    assert "nests too deeply" in answer["error"]["message"]
+
+
+@pytest.mark.requirement("pi:line:stuck")
+async def test_a_line_that_takes_nothing_any_more_ends_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channel, "SEND_TIMEOUT_S", 0.1)
+    read_fd, write_fd = os.pipe()
+    back_in, back_out = os.pipe()
+    peer = Peer(LineChannel(read_fd, back_out))
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.notify, "note", {"text": "x" * 1_000_000})
+            await peer.run(NO_METHODS, NO_LISTENERS)
+    with pytest.raises(HostError, match="closed the line"):
+        await peer.request("host.tool", {})
+    for fd in (read_fd, write_fd, back_in, back_out):
+        os.close(fd)

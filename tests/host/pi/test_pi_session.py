@@ -99,7 +99,11 @@ async def test_near_miss_arguments_pass_pis_validation(lab: Lab) -> None:
     lab.model.say(Reply(calls=[ToolCall(name="fabric_exec", arguments=arguments)]))
     async with lab.pi() as pi:
         (result,) = tool_results(await pi.prompt("go"))
+        lab.model.say(Reply(calls=[ToolCall(name="fabric_exec", arguments={"code": None})]))
+        (refused,) = tool_results(await pi.prompt("go"))
     assert values_of(result)[0]["text"] == "hi\n"
+    assert refused["isError"] is True
+    assert "code" in text_of(refused)
 
 
 @pytest.mark.requirement("pi:tool:concurrent")

@@ -23,7 +23,8 @@ class LineChannel:
     def __init__(self, read_fd: int, write_fd: int, *, max_line_bytes: int = MAX_LINE_BYTES) -> None:
         os.set_blocking(read_fd, False)
         os.set_blocking(write_fd, False)
-        self._read_fd = read_fd
+        self.read_fd = read_fd
+        """Where lines come from; its hang-up is the end."""
         self._write_fd = write_fd
         self._max_line_bytes = max_line_bytes
         self._send_lock = anyio.Lock()
@@ -66,9 +67,9 @@ class LineChannel:
 
     async def _read(self) -> bytes:
         while True:
-            await anyio.wait_readable(self._read_fd)
+            await anyio.wait_readable(self.read_fd)
             try:
-                return os.read(self._read_fd, READ_BYTES)
+                return os.read(self.read_fd, READ_BYTES)
             except BlockingIOError:
                 continue
             except OSError:

@@ -78,9 +78,8 @@ def uninstall(agent_dir: Path) -> Installation:
     has_changed = settings.exists() and change_packages(
         settings, lambda entries: [entry for entry in entries if not _is_fabric(entry, agent_dir)]
     )
-    has_python = python_file.exists()
-    python_file.unlink(missing_ok=True)
-    return Installation(settings=settings, python_file=python_file, has_changed=has_changed or has_python)
+    has_changed |= _remove_python(python_file)
+    return Installation(settings=settings, python_file=python_file, has_changed=has_changed)
 
 
 def is_installed(agent_dir: Path) -> bool:
@@ -108,6 +107,16 @@ def _is_other(entry: Json, agent_dir: Path, found: list[Path]) -> bool:
     folder = source_of(entry, agent_dir)
     assert folder is not None
     found.append(folder)
+    return True
+
+
+def _remove_python(path: Path) -> bool:
+    try:
+        path.unlink()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise StoreError(path, f"cannot be removed: {error.strerror or error}") from error
     return True
 
 

@@ -4,6 +4,7 @@ One handler table, one place where an exception becomes an answer. A line that i
 and never fatal; the end of the line ends everything that is being served.
 """
 
+import re
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
@@ -24,6 +25,8 @@ REFUSED = -32000
 CANCELLED = -32800
 # More at once is a loop on the other side; 100 programs at once are within what is promised.
 MAX_CALLS = 512
+# How the extension begins each frame that wants an answer or is one.
+_HEAD = re.compile(rb'\{"jsonrpc":"2\.0","id":([0-9]{1,15}),"(method|result|error)":')
 # Stray lines that are shown on stderr; the rest is only counted.
 SHOWN_STRAYS = 5
 
@@ -65,6 +68,7 @@ class Peer:
         self._waiting: dict[int, _Waiting] = {}
         self._serving: dict[Json, tuple[InboundCall, Method]] = {}
         self._is_closed = False
+        self._scope: anyio.CancelScope | None = None
         self._strays = 0
 
     @property
@@ -73,9 +77,10 @@ class Peer:
         return self._strays + self._channel.dropped
 
     async def run(self, methods: Mapping[str, Method], listeners: Mapping[str, Listener]) -> None:
-        """Serve until the peer closes its end; then cancel what is still being served."""
+        """Serve until the line ends at either side; then cancel what is still being served."""
         try:
             async with anyio.create_task_group() as tasks:
+                self._scope = tasks.cancel_scope
                 async for line in self._channel.lines():
                     self._receive(line, methods, listeners, tasks)
                 tasks.cancel_scope.cancel()
@@ -115,7 +120,10 @@ class Peer:
         try:
             await self._channel.send(encode({"jsonrpc": "2.0"} | message))
         except anyio.BrokenResourceError:
+            # Half a frame may be out, so nothing can follow it.
             self._is_closed = True
+            if self._scope is not None:
+                self._scope.cancel()
             if "id" in message and "method" in message:
                 raise HostError(INTERNAL_ERROR, "Pi has closed the line") from None
 
@@ -129,6 +137,7 @@ class Peer:
         message = _message_in(line)
         if message is None:
             self._count_stray(line)
+            self._give_up_on(line, tasks)
             return
         name, number = message.get("method"), message.get("id")
         params = message.get("params")
@@ -150,6 +159,19 @@ class Peer:
         self._strays += 1
         if self._strays <= SHOWN_STRAYS:
             sys.stderr.write(f"stray line from Pi: {line[:120]!r}\n")
+
+    def _give_up_on(self, line: bytes, tasks: TaskGroup) -> None:
+        # Whoever waits at either end would wait for ever.
+        head = _HEAD.match(line)
+        if head is None:
+            return
+        number, kind = int(head[1]), head[2]
+        message = "the frame could not be read: it is not JSON, or nests too deeply"
+        if kind == b"method":
+            tasks.start_soon(self._refuse, number, REFUSED, message)
+        elif (waiting := self._waiting.get(number)) is not None:
+            waiting.answer = {"error": {"code": INTERNAL_ERROR, "message": message}}
+            waiting.done.set()
 
     def _cancel(self, number: Json, tasks: TaskGroup) -> None:
         served = self._serving.get(number) if isinstance(number, int | str) else None

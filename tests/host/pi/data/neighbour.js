@@ -1,5 +1,9 @@
 // Another extension beside ours; NEIGHBOUR names its habits.
 const habits = (process.env.NEIGHBOUR ?? "").split(",");
+const unusual = {
+  huge: () => text("x".repeat(70_000_000)),
+  deep: () => ({ ...text("deep"), details: JSON.parse('{"x":'.repeat(1_500) + "{}" + "}".repeat(1_500)) }),
+};
 const text = (value) => ({ content: [{ type: "text", text: value }], details: { by: "neighbour" } });
 
 export default function (pi) {
@@ -12,7 +16,7 @@ export default function (pi) {
     pi.registerTool({
       name: "read", label: "Read", description: "An override of read",
       parameters: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
-      execute: async (_id, args) => text(`override of ${args.path}`),
+      execute: async (_id, args) => unusual[args.path]?.() ?? text(`override of ${args.path}`),
     });
   pi.on("tool_call", (event) => {
     if (habits.includes("block") && event.toolName === "read") return { block: true, reason: "reading is not allowed" };

@@ -5,7 +5,8 @@
 export function prepareArguments(args) {
   if (typeof args === "string" || isTextList(args)) return { code: joined(args) };
   if (args === null || typeof args !== "object") return args;
-  const kept = Object.entries(args).filter(([name, value]) => value !== null || name === "code");
+  // `code` too: Pi would make an empty program of null, and the model would never learn of its mistake.
+  const kept = Object.entries(args).filter(([, value]) => value !== null);
   const isUntouched = kept.length === Object.keys(args).length && !isTextList(args.code)
     && typeof args.display !== "string";
   if (isUntouched) return args;

@@ -10,7 +10,7 @@ import { CodeMode } from "./mode.js";
 import { agentDir, findPython } from "./python.js";
 import { Sidecar } from "./sidecar.js";
 import { restoreSkills } from "./skills.js";
-import { observeRunner, owned, ToolRunner } from "./tools.js";
+import { anySignal, observeRunner, owned, ToolRunner } from "./tools.js";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const TOOL = "fabric_exec";
@@ -35,12 +35,13 @@ class Extension {
     this.manifest = JSON.parse(readFileSync(`${HERE}/manifest.json`, "utf8"));
     // Nested calls and hidden declarations came with the built-in codemode extension in Pi 0.99.
     this.canHide = typeof host.createCodemodeExtension === "function";
-    this.mode = new CodeMode(pi, { canHide: this.canHide });
+    this.mode = new CodeMode(pi, { canHide: this.canHide, owner: TOOL });
     this.executions = new Map();
     this.owner = {};
     this.tools = new ToolRunner(host, pi, {
       executions: this.executions,
       owner: this.owner,
+      mode: this.mode,
       notifyUpdate: (call, partial) => this.sidecar.tell("host.tool.update", { call, partial }),
     });
     this.sidecar = new Sidecar({
@@ -177,8 +178,9 @@ class Extension {
     return {
       "host.tool": (params, call) => this.tools.run(params, call),
       "host.confirm": ({ execution, title, message }, { signal }) => {
-        const ctx = this.executions.get(execution)?.ctx;
-        return ctx?.hasUI ? ctx.ui.confirm(title, message, { signal }) : false;
+        const outer = this.executions.get(execution);
+        if (!outer?.ctx.hasUI) return false;
+        return outer.ctx.ui.confirm(title, message, { signal: anySignal(signal, outer.signal) });
       },
       "host.models": async () => {
         const models = (await this.ctx?.modelRegistry?.getAvailable?.()) ?? [];
@@ -196,7 +198,11 @@ class Extension {
 
   /** Tell the person; a session that is gone takes no message, and that is no reason to fail. */
   warn(text, level = "warning") {
-    this.safely(() => this.ctx?.ui?.notify?.(text, level));
+    this.safely(() => {
+      if (this.ctx?.hasUI) this.ctx.ui.notify(text, level);
+      // Where Pi shows no messages, standard error is the person's.
+      else if (this.ctx && level === "warning") console.error(text);
+    });
   }
 
   safely(action) {

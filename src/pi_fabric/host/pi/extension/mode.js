@@ -3,6 +3,8 @@
 //
 // Pi 0.99 and later hide declarations and keep the tools callable; before, a tool can only be made
 // inactive. A selection that the user or another extension makes afterwards is left as it is.
+// Whoever starts Pi without fabric_exec keeps Pi's tools, and whoever starts it without any core tool
+// (--no-builtin-tools) gets none of them through a program.
 
 export const CORE_TOOLS = ["read", "bash", "edit", "write", "grep", "find", "ls"];
 const MEMORY_ENTRY = "pi-fabric:tools";
@@ -15,15 +17,18 @@ export class CodeMode {
   #expected = [];
   isOwner = false;
 
-  constructor(pi, { canHide }) {
+  /** `owner` is the name of our tool. */
+  constructor(pi, { canHide, owner }) {
     this.pi = pi;
     this.canHide = canHide;
+    this.owner = owner;
   }
 
   /** Take the core tools over. Remembers the user's selection; taking twice changes nothing. */
   take(sessionManager) {
     if (this.isOwner) return;
     const active = this.pi.getActiveTools();
+    if (!active.includes(this.owner)) return;
     const registered = this.pi.getAllTools().map((tool) => tool.name);
     this.#selection = active.filter(isCore);
     this.isOwner = true;
@@ -33,9 +38,14 @@ export class CodeMode {
       return;
     }
     // Inactive tools cannot be called from a program either, so all of them become active, hidden.
-    this.#expected = CORE_TOOLS.filter((name) => registered.includes(name));
+    this.#expected = this.#selection.length > 0 ? CORE_TOOLS.filter((name) => registered.includes(name)) : [];
     this.#recall(sessionManager);
     this.pi.setActiveTools([...active, ...this.#expected.filter((name) => !active.includes(name))]);
+  }
+
+  /** Whether programs may call a core tool, as far as the selection goes that was taken over. */
+  get mayCall() {
+    return !this.isOwner || this.#selection.length > 0;
   }
 
   /** Give the remembered selection back, unless somebody has chosen another one meanwhile. */

@@ -15,6 +15,9 @@ export class RpcError extends Error {
   }
 }
 
+/** No answer came in time: the other side may hang. */
+export class Unanswered extends Error {}
+
 /** Cuts a byte stream into lines; an over-long line is dropped and reported. */
 export class LineCutter {
   #parts = [];
@@ -106,32 +109,35 @@ export class Peer {
       const giveUp = (ms, message) => {
         const timer = setTimeout(() => {
           this.notify("$/cancel", { id });
-          entry.settle(() => reject(new Error(message)));
+          entry.settle(() => reject(new Unanswered(message)));
         }, ms);
         if (isBackground) timer.unref();
         entry.timers.push(timer);
       };
       entry.onAbort = () => {
         this.notify("$/cancel", { id });
-        giveUp(graceMs, `${method} was aborted and gave no answer within ${graceMs} ms`);
+        giveUp(graceMs, `${method} was aborted; no answer came within ${graceMs / 1000} s`);
       };
       this.#waiting.set(id, entry);
-      if (timeoutMs) giveUp(timeoutMs, `${method} gave no answer within ${timeoutMs} ms`);
-      this.#send({ id, method, params });
-      if (signal?.aborted) entry.onAbort();
-      else signal?.addEventListener("abort", entry.onAbort, { once: true });
+      if (timeoutMs) giveUp(timeoutMs, `no answer to ${method} came within ${timeoutMs / 1000} s`);
+      const problem = this.#send({ id, method, params });
+      if (problem) return entry.settle(() => reject(new Error(`the call of ${method} ${problem}`)));
+      if (signal?.aborted) return entry.onAbort();
+      return signal?.addEventListener("abort", entry.onAbort, { once: true });
     });
   }
 
+  // Gives what keeps a frame from being sent, for the one that it was to answer or to ask.
   #send(message) {
-    if (this.#closed || this.output.destroyed || this.output.writableEnded) return;
-    try {
-      this.output.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
-    } catch (error) {
-      this.onGarbage(`a frame could not be written: ${error?.message ?? error}`);
-      if (message.id !== undefined && !message.method)
-        this.#send({ id: message.id, error: { code: HANDLER_FAILED, message: "the answer is not JSON" } });
+    if (this.#closed || this.output.destroyed || this.output.writableEnded) return undefined;
+    const { frame, problem } = framed(message);
+    if (problem === undefined) {
+      this.output.write(frame);
+      return undefined;
     }
+    if (message.id !== undefined && !message.method)
+      this.#send({ id: message.id, error: { code: HANDLER_FAILED, message: `the result ${problem}` } });
+    return problem;
   }
 
   #receive(line) {
@@ -173,5 +179,15 @@ export class Peer {
       } }),
     );
     return undefined;
+  }
+}
+
+function framed(message) {
+  try {
+    const frame = `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
+    if (Buffer.byteLength(frame) <= MAX_LINE_BYTES) return { frame };
+    return { problem: "is larger than 64 MiB; ask for less at once" };
+  } catch (error) {
+    return { problem: `cannot be written as JSON: ${String(error?.message ?? error).split("\n", 1)[0]}` };
   }
 }

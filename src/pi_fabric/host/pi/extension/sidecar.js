@@ -1,13 +1,17 @@
 // The Python process: started in the background, watched, restarted with back-off. Whatever happens
 // to it, Pi goes on: every event has a listener, every wait a bound.
 import { spawn } from "node:child_process";
-import { Peer } from "./rpc.js";
+import { Peer, Unanswered } from "./rpc.js";
 
 // From spawn to the answer of `initialize`; 0.2-0.4 s is usual, a cold disk takes seconds.
 const START_MS = Number(process.env.PI_FABRIC_START_MS) || 15_000;
 // While a call waits, a sidecar that leaves three of these in a row unanswered is taken for hung.
 const HEARTBEAT_MS = Number(process.env.PI_FABRIC_HEARTBEAT_MS) || 5_000;
 const MISSED_BEATS = 3;
+// A process that has let a request wait too long must answer this at once, or is taken for hung.
+const PROBE_MS = 2_000;
+// Its own orderly end has three bounded steps of 2 s; after that it is not coming.
+const STOP_MS = 8_000;
 // Delay before the next start after the n-th failure in a row; then it waits to be needed again.
 const BACK_OFF_MS = [0, 1_000, 4_000, 15_000];
 // One that has lived this long had started well: its end is a first failure.
@@ -60,7 +64,7 @@ export class Sidecar {
     if (this.#isStopped) return Promise.reject(new Error("Fabric has ended with its session."));
     clearTimeout(this.#retry);
     if (this.#run) return this.#run.ready;
-    const run = { startedAt: Date.now(), missed: 0 };
+    const run = { startedAt: Date.now(), missed: 0, garbage: 0 };
     this.#run = run;
     run.ready = this.#launch(run);
     return run.ready;
@@ -81,8 +85,11 @@ export class Sidecar {
   async request(method, params, options) {
     this.#watch(+1);
     try {
-      const peer = await this.ensure();
+      const peer = await unlessAborted(this.ensure(), options?.signal);
       return await peer.request(method, params, options);
+    } catch (error) {
+      if (error instanceof Unanswered) this.#probe();
+      throw error;
     } finally {
       this.#watch(-1);
     }
@@ -104,6 +111,9 @@ export class Sidecar {
     run.peer?.close(run.error);
     run.child?.stdin?.end();
     if (run.missed > 0) killGroup(run.child);
+    // One that is only stopped ends by itself as soon as it may go on.
+    else signalGroup(run.child, "SIGCONT");
+    setTimeout(() => killGroup(run.child), STOP_MS).unref();
   }
 
   /** End it and start again with a clean record. */
@@ -115,11 +125,12 @@ export class Sidecar {
   }
 
   async #launch(run) {
-    const { python, origin, args, env, cwd } = this.command();
     this.#tail = "";
     this.starts += 1;
-    const noStart = (error) => `${python} (from ${origin}) could not be started: ${error?.message ?? error}`;
+    let noStart = (error) => `it could not be started: ${error?.message ?? error}`;
     try {
+      const { python, origin, args, env, cwd } = this.command();
+      noStart = (error) => `${python} (from ${origin}) could not be started: ${error?.message ?? error}`;
       // Its own group: Ctrl-C in the terminal is Pi's to interpret.
       const stdio = ["pipe", "pipe", "pipe"];
       run.child = spawn(python, args, { cwd, env, stdio, detached: true, windowsHide: true });
@@ -147,13 +158,14 @@ export class Sidecar {
     });
     child.stderr.on("data", (chunk) => this.#remember(chunk.toString("utf8")));
     child.stderr.on("error", () => {});
+    // Nothing can come any more from one that has closed its stdout, whether it ends or not.
+    child.stdout.once("end", () => later(1_000, () => this.#lost(run, "it has closed its standard output")));
     // `close` brings the last words on stderr, but a grandchild may hold the pipes: `exit` gets a
     // little time and then counts.
     child.on("exit", (code, signal) => {
       const report = () => this.#lost(run, `it ended (${signal ?? `exit code ${code}`})`);
-      const timer = setTimeout(report, 200);
-      timer.unref();
       child.once("close", report);
+      later(200, report);
     });
     // Pi must be able to end while Python idles; a waiting call holds Node by its heartbeat.
     for (const handle of [child, child.stdin, child.stdout, child.stderr]) handle.unref?.();
@@ -161,8 +173,9 @@ export class Sidecar {
 
   #onGarbage(run, what) {
     this.garbage += 1;
-    if (this.garbage <= 5) this.#remember(`[on stdout, not a frame] ${what}\n`);
-    if (this.garbage > MAX_GARBAGE && !run.info) this.#lost(run, "what it writes are not frames");
+    run.garbage += 1;
+    if (run.garbage <= 5) this.#remember(`[on stdout, not a frame] ${what}\n`);
+    if (run.garbage > MAX_GARBAGE && !run.info) this.#lost(run, "what it writes are not frames");
   }
 
   #remember(text) {
@@ -200,6 +213,14 @@ export class Sidecar {
     this.#beat = this.#calls > 0 ? setInterval(() => this.#pulse(), HEARTBEAT_MS) : undefined;
   }
 
+  #probe() {
+    const run = this.#run;
+    if (!run?.info) return;
+    run.peer.request("ping", {}, { timeoutMs: PROBE_MS, isBackground: true }).catch((error) => {
+      if (error instanceof Unanswered) this.#lost(run, "it no longer answers, so it was ended");
+    });
+  }
+
   #pulse() {
     const run = this.#run;
     if (!run?.info) return;
@@ -216,11 +237,31 @@ export class Sidecar {
   }
 }
 
+/** The promise, unless the signal fires first. */
+function unlessAborted(promise, signal) {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(new Error("aborted before Fabric's Python process was ready"));
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}
+
+/** A little after the event at hand, when what belongs to it has arrived too. */
+function later(ms, action) {
+  setTimeout(action, ms).unref();
+}
+
 function killGroup(child) {
+  signalGroup(child, "SIGKILL");
+}
+
+function signalGroup(child, signal) {
   if (!child?.pid || child.exitCode !== null || child.signalCode !== null) return;
   try {
-    process.kill(-child.pid, "SIGKILL");
+    process.kill(-child.pid, signal);
   } catch {
-    child.kill("SIGKILL"); // no groups on this platform, or already gone
+    child.kill(signal); // no groups on this platform, or already gone
   }
 }

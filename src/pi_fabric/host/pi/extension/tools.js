@@ -5,6 +5,9 @@ import { CORE_TOOLS } from "./mode.js";
 const OWNER = Symbol.for("pi-fabric.owner");
 const PATCHED = Symbol.for("pi-fabric.patched");
 
+/** Fires when one of both does; the second may be missing. */
+export const anySignal = (first, second) => (second ? AbortSignal.any([first, second]) : first);
+
 /** Marks a definition of ours, so that the runner that registered it can be recognised. */
 export function owned(definition, owner) {
   return Object.assign(definition, { [OWNER]: owner });
@@ -25,8 +28,8 @@ export function observeRunner(host) {
 
 /** Serves `host.tool`. `executions` maps a call of fabric_exec to {ctx, signal}. */
 export class ToolRunner {
-  constructor(host, pi, { executions, owner, notifyUpdate }) {
-    Object.assign(this, { host, pi, executions, owner, notifyUpdate });
+  constructor(host, pi, { executions, owner, mode, notifyUpdate }) {
+    Object.assign(this, { host, pi, executions, owner, mode, notifyUpdate });
     this.executedInputs = new Map();
   }
 
@@ -40,7 +43,7 @@ export class ToolRunner {
     if (!CORE_TOOLS.includes(name)) throw new Error(`${name} is not a core tool of Pi`);
     const outer = this.executions.get(execution);
     if (!outer) throw new Error("the program that made this call has ended");
-    const joined = outer.signal ? AbortSignal.any([signal, outer.signal]) : signal;
+    const joined = anySignal(signal, outer.signal);
     const onUpdate = (partial) => this.notifyUpdate(call, partial);
     return typeof outer.ctx.executeTool === "function"
       ? this.#throughPi(outer.ctx, { name, args, signal: joined, onUpdate })
@@ -55,7 +58,7 @@ export class ToolRunner {
   }
 
   async #throughDefinition(ctx, { id, name, args, signal, onUpdate }) {
-    if (!this.pi.getAllTools().some((tool) => tool.name === name))
+    if (!this.mode.mayCall || !this.pi.getAllTools().some((tool) => tool.name === name))
       return failure(`Tool ${name} not found: it is not enabled in this session`);
     const override = this.owner.runner
       ?.getAllRegisteredTools()
