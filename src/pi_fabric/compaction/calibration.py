@@ -55,7 +55,7 @@ def _readings(window: Window) -> Iterator[tuple[int, float]]:
     raw = 0
     for entry in window.context:
         raw += entry.tokens
-        if entry.position > window.marker:
+        if entry.position > window.marker and entry.role == "assistant":
             used = usage_tokens(entry.message)
             if used > 0:
                 yield raw, used

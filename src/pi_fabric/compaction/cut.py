@@ -1,7 +1,8 @@
 """Where a branch is cut: what Pi keeps as it is, and what the summary takes the place of."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
@@ -92,7 +93,10 @@ def find_live_cut(
         tokens_before: Real size of the context. Not finite counts as unknown: then there is no budget.
         budget: None when nothing is known of the model.
     """
-    return explain_cut(entries, tokens_before=tokens_before, budget=budget).cut
+    window = read_window(entries)
+    figures = _figures(window, tokens_before, budget)
+    chosen = _chosen(_candidates(entries, window, figures, is_all=False), figures)
+    return _cut(len(entries), window, chosen, figures)
 
 
 def explain_cut(
@@ -100,43 +104,56 @@ def explain_cut(
 ) -> CutExplanation:
     """Choose as `find_live_cut` does, and say what spoke against each other place; arguments likewise."""
     window = read_window(entries)
-    if not window.live:
-        return CutExplanation(cut=Empty(), candidates=())
-    figures = None
-    if budget is not None and math.isfinite(tokens_before):
-        calibration = calibrate(window, tokens_before=tokens_before)
-        figures = plan_budget(budget, calibration, tokens_before=tokens_before)
-    candidates = tuple(_candidates(entries, window, None if figures is None else figures.suffix_tokens))
-    free = [candidate for candidate in candidates if not candidate.blocks]
-    # As much as the budget lets, or as little as a turn.
-    chosen = None if not free else free[0 if figures else -1]
+    figures = _figures(window, tokens_before, budget)
+    candidates = tuple(_candidates(entries, window, figures, is_all=True))
+    chosen = _chosen(candidates, figures)
     return CutExplanation(cut=_cut(len(entries), window, chosen, figures), candidates=candidates)
 
 
+def _figures(window: Window, tokens_before: float, budget: Budget | None) -> BudgetFigures | None:
+    if budget is None or not math.isfinite(tokens_before):
+        return None
+    calibration = calibrate(window, tokens_before=tokens_before)
+    return plan_budget(budget, calibration, tokens_before=tokens_before)
+
+
+def _chosen(
+    candidates: Iterable[BoundaryCandidate], figures: BudgetFigures | None
+) -> BoundaryCandidate | None:
+    free = (candidate for candidate in candidates if not candidate.blocks)
+    if figures is not None:
+        return next(free, None)
+    return next(iter(deque(free, maxlen=1)), None)
+
+
 def _candidates(
-    entries: Sequence[JsonObject], window: Window, suffix_tokens: int | None
+    entries: Sequence[JsonObject], window: Window, figures: BudgetFigures | None, *, is_all: bool
 ) -> Iterator[BoundaryCandidate]:
+    """Boundaries of the live window in branch order; unless all are wanted, only those that may do."""
     split = split_calls(entries)
     first_seen = _first_positions(entries)
+    suffix_tokens = math.inf if figures is None else figures.suffix_tokens
     kept_tokens = sum(entry.tokens for entry in window.live)
     for index, entry in enumerate(window.live):
-        if entry.role in BOUNDARY_ROLES:
-            split_call_id = split[entry.position]
+        if entry.role in BOUNDARY_ROLES and (is_all or kept_tokens <= suffix_tokens):
+            position = entry.position
+            entry_id = entry.entry.get("id")
+            is_findable = isinstance(entry_id, str) and first_seen.get(entry_id) == position
             checks: tuple[tuple[Block, bool], ...] = (
                 ("nothing-before", index == 0),
-                ("over-budget", suffix_tokens is not None and kept_tokens > suffix_tokens),
-                ("before-marker", entry.position <= window.marker),
-                ("splits-call", split_call_id is not None),
-                ("inside-turn", suffix_tokens is None and entry.role not in TURN_ROLES),
-                ("no-unique-id", first_seen.get(entry.id) != entry.position),
+                ("over-budget", kept_tokens > suffix_tokens),
+                ("before-marker", position <= window.marker),
+                ("splits-call", split[position] is not None),
+                ("inside-turn", figures is None and entry.role not in TURN_ROLES),
+                ("no-unique-id", not is_findable),
             )
             yield BoundaryCandidate(
-                entry_id=entry.id,
+                entry_id=entry_id if isinstance(entry_id, str) else "",
                 role=entry.role,
-                position=entry.position,
+                position=position,
                 kept_tokens=kept_tokens,
                 blocks=tuple(block for block, applies in checks if applies),
-                split_call_id=split_call_id,
+                split_call_id=split[position],
             )
         kept_tokens -= entry.tokens
 
@@ -153,7 +170,9 @@ def _first_positions(entries: Sequence[JsonObject]) -> dict[str, int]:
 
 def _cut(
     end: int, window: Window, chosen: BoundaryCandidate | None, figures: BudgetFigures | None
-) -> LiveCut:
+) -> LiveCut | Empty:
+    if not window.live:
+        return Empty()
     source_end = end if chosen is None else chosen.position
     kept_tokens = 0 if chosen is None else chosen.kept_tokens
     return LiveCut(

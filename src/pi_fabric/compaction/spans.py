@@ -1,8 +1,8 @@
 """Which places of a branch lie between a tool call and its result, and so must not become a cut."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from pi_fabric.base.jsonvalue import JsonObject, is_array, is_object
+from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object
 
 
 def split_calls(branch: Sequence[JsonObject]) -> list[str | None]:
@@ -37,10 +37,12 @@ def _span_ends(branch: Sequence[JsonObject]) -> dict[int, list[tuple[str, int]]]
     called: set[str] = set()
     answered: set[str] = set()
     for position, entry in enumerate(branch):
-        for call_id, is_call in _halves(entry):
+        calls, answers = _halves(entry)
+        called.update(calls)
+        answered.update(answers)
+        for call_id in (*calls, *answers):
             first.setdefault(call_id, position)
             last[call_id] = position
-            (called if is_call else answered).add(call_id)
     ends: dict[int, list[tuple[str, int]]] = {}
     for call_id, start in first.items():
         if call_id in called and call_id in answered:
@@ -48,19 +50,20 @@ def _span_ends(branch: Sequence[JsonObject]) -> dict[int, list[tuple[str, int]]]
     return ends
 
 
-def _halves(entry: JsonObject) -> Iterator[tuple[str, bool]]:
-    """The ids that an entry calls with, or the one it answers; True for a call."""
+def _halves(entry: JsonObject) -> tuple[Sequence[str], Sequence[str]]:
+    """The ids that an entry calls with, and the one that it answers."""
     message = entry.get("message")
-    if entry.get("type") != "message" or not is_object(message):
-        return
-    if message.get("role") == "toolResult":
-        call_id = message.get("toolCallId")
-        if isinstance(call_id, str) and call_id:
-            yield call_id, False
+    if not is_object(message) or entry.get("type") != "message":
+        return (), ()
+    role = message.get("role")
+    if role == "toolResult":
+        return (), _usable([message.get("toolCallId")])
     content = message.get("content")
-    if message.get("role") == "assistant" and is_array(content):
-        for part in content:
-            if is_object(part) and part.get("type") == "toolCall":
-                call_id = part.get("id")
-                if isinstance(call_id, str) and call_id:
-                    yield call_id, True
+    if role == "assistant" and is_array(content):
+        parts = [part for part in content if is_object(part) and part.get("type") == "toolCall"]
+        return _usable([part.get("id") for part in parts]), ()
+    return (), ()
+
+
+def _usable(ids: Sequence[Json]) -> list[str]:
+    return [call_id for call_id in ids if isinstance(call_id, str) and call_id]

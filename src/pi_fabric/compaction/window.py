@@ -20,20 +20,10 @@ class ContextEntry:
     entry: JsonObject
     message: JsonObject
     """The last of its messages; a compaction may give two, all others give one."""
+    role: str
+    """Role of the message; empty when it has none."""
     tokens: int
     """Pi's estimate of its messages; what is malformed counts nothing."""
-
-    @property
-    def role(self) -> str:
-        """Role of the message; empty when it has none."""
-        role = self.message.get("role")
-        return role if isinstance(role, str) else ""
-
-    @property
-    def id(self) -> str:
-        """Id of the entry; empty when it has none."""
-        entry_id = self.entry.get("id")
-        return entry_id if isinstance(entry_id, str) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,17 +74,31 @@ def _context(branch: Sequence[JsonObject], marker: int) -> Iterator[ContextEntry
         if index == 0 and marker >= 0:
             position = marker
         else:
-            position = last = next(at for at in range(last + 1, len(branch)) if branch[at] is entry)
+            last += 1
+            while branch[last] is not entry:
+                last += 1
+            position = last
         if messages:
-            tokens = sum(estimate_tokens(message) for message in messages)
-            yield ContextEntry(position=position, entry=entry, message=messages[-1], tokens=tokens)
+            yield _context_entry(position, entry, messages)
+
+
+def _context_entry(position: int, entry: JsonObject, messages: Sequence[JsonObject]) -> ContextEntry:
+    message = messages[-1]
+    role = message.get("role")
+    return ContextEntry(
+        position=position,
+        entry=entry,
+        message=message,
+        role=role if isinstance(role, str) else "",
+        tokens=sum(map(estimate_tokens, messages)),
+    )
 
 
 def _is_live(entry: ContextEntry) -> bool:
     kind = entry.entry.get("type")
     if kind == "custom_message":
         return _is_valid_custom(entry.message)
-    return kind != "compaction" and not _is_hidden_custom(entry.message)
+    return kind != "compaction" and not (entry.role == "custom" and _is_hidden(entry.message))
 
 
 def _is_valid_custom(message: JsonObject) -> bool:
@@ -110,6 +114,5 @@ def _is_typed_part(part: Json) -> bool:
     return part["type"] != "text" or isinstance(part.get("text"), str)
 
 
-def _is_hidden_custom(message: JsonObject) -> bool:
-    is_empty = message.get("content") in ("", [])
-    return message.get("role") == "custom" and not message.get("display") and is_empty
+def _is_hidden(message: JsonObject) -> bool:
+    return not message.get("display") and message.get("content") in ("", [])
