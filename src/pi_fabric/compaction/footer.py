@@ -14,13 +14,13 @@ RECALL: Final = (
 )
 
 
-def footer(first: str, last: str, timestamp: str | None) -> str:
+def footer(first: str, last: str, timestamp: str) -> str:
     """The block that says which entries were summarized and how to open them.
 
     Args:
         first: Id of the first entry that told something.
         last: Id of the last one.
-        timestamp: Of the newest summarized entry, as the session has it; None when it has none.
+        timestamp: Of the newest summarized entry, as the session has it; empty when it has none.
     """
     until = f", until {collapse(timestamp)}" if timestamp else ""
     source = f"Made from entries {collapse(first)} to {collapse(last)}{until}; the session keeps them all."

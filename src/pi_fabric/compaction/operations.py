@@ -17,7 +17,6 @@ FILE_TOOLS: Final = frozenset({"read", "edit", "write", "grep", "find", "ls"})
 """Tools whose path is an address; called bare by the model or as `pi.NAME` by a program."""
 
 BASH: Final = "bash"
-_CORE_PROVIDER: Final = "pi."
 # A path goes by any of these names; the first that is there counts.
 _PATH_KEYS: Final = ("path", "file", "dir")
 
@@ -30,6 +29,8 @@ class Performed:
     """Of the event that tells its end."""
     address: str
     ref: str
+    tool: str | None
+    """Name among Pi's own tools, bare; None for anything else."""
     args: JsonObject
     outcome: Outcome
     error: str | None = None
@@ -50,8 +51,7 @@ class Performed:
     @property
     def file_tool(self) -> str | None:
         """The file tool's name; None when it is not one."""
-        name = self.ref.removeprefix(_CORE_PROVIDER)
-        return name if name in FILE_TOOLS else None
+        return self.tool if self.tool in FILE_TOOLS else None
 
     @property
     def path(self) -> str | None:
@@ -64,22 +64,28 @@ class Performed:
     @property
     def command(self) -> str | None:
         """The command as given, when this is bash with one."""
-        if self.ref.removeprefix(_CORE_PROVIDER) != BASH:
-            return None
-        given = self.args.get("command")
+        given = self.args.get("command") if self.tool == BASH else None
         return given if isinstance(given, str) else None
+
+    @property
+    def target(self) -> str | None:
+        """What it worked on, when that is a path or a command."""
+        return self.command if self.path is None else self.path
 
 
 def operations_of(events: Sequence[Event]) -> list[Performed]:
     """Every finished operation, in the order in which they ended.
 
-    A result without its call is an operation without arguments, addressed by itself.
+    A result belongs to the newest call of its id that came before it. A result without one is an operation
+    without arguments, addressed by itself.
     """
-    calls = {event.tool_call_id: event for event in events if isinstance(event, ToolCalled)}
+    calls: dict[str, ToolCalled] = {}
     performed: list[Performed] = []
     for event in events:
-        if isinstance(event, ToolResulted):
-            performed.append(_direct(event, calls.get(event.tool_call_id) if event.tool_call_id else None))
+        if isinstance(event, ToolCalled):
+            calls[event.tool_call_id] = event
+        elif isinstance(event, ToolResulted):
+            performed.append(_direct(event, calls.get(event.tool_call_id)))
         elif isinstance(event, BashRan):
             performed.append(_command(event))
         elif isinstance(event, FabricOperation):
@@ -88,10 +94,12 @@ def operations_of(events: Sequence[Event]) -> list[Performed]:
 
 
 def _direct(event: ToolResulted, call: ToolCalled | None) -> Performed:
+    ref = call.name if call else event.tool_name
     return Performed(
         index=event.index,
         address=call.entry_id if call else event.entry_id,
-        ref=call.name if call else event.tool_name,
+        ref=ref,
+        tool=_core_tool(ref.removeprefix("pi.")),
         args=call.args if call else {},
         outcome="failed" if event.is_error else "succeeded",
         error=event.text if event.is_error else None,
@@ -103,6 +111,7 @@ def _command(event: BashRan) -> Performed:
         index=event.index,
         address=event.entry_id,
         ref=BASH,
+        tool=BASH,
         args={"command": event.command},
         outcome="failed" if event.is_error else "succeeded",
         error=event.error,
@@ -114,9 +123,15 @@ def _nested(event: FabricOperation) -> Performed:
         index=event.index,
         address=event.address,
         ref=event.ref,
+        # Other providers have tools of these names too.
+        tool=_core_tool(event.tool) if event.provider in (None, "pi") else None,
         args=event.args,
         outcome=event.outcome,
         error=event.error,
         result=event.result,
         is_nested=True,
     )
+
+
+def _core_tool(name: str) -> str | None:
+    return name if name in FILE_TOOLS or name == BASH else None

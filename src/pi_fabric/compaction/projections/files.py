@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Literal
 
-from pi_fabric.base.jsonvalue import is_object
+from pi_fabric.base.jsonvalue import Json, is_object
 from pi_fabric.base.jstext import collapse
 from pi_fabric.compaction.operations import Performed
 from pi_fabric.compaction.projections.source import Source
@@ -82,6 +82,12 @@ def _kind(done: Performed) -> Kind:
         return "Modified"
     if done.file_tool == "write":
         # Only the tool can know whether the file was there before.
-        created = is_object(done.result) and done.result.get("created") is True
-        return "Created" if created else "Written"
+        return "Created" if _says_created(done.result) else "Written"
     return "Read"
+
+
+def _says_created(result: Json) -> bool:
+    if not is_object(result):
+        return False
+    details = result.get("details")
+    return result.get("created") is True or (is_object(details) and details.get("created") is True)

@@ -15,7 +15,10 @@ LATER_UNITS = 120
 
 
 def goal(source: Source) -> Section:
-    """Up to three lines of the first message, then a sample of the later ones that say something."""
+    """Up to three lines of the first message, then a sample of the later ones that say something.
+
+    A first message without text has one line without text: it keeps its place and shows nothing.
+    """
     said = [event for event in source.events if isinstance(event, UserText)]
     if not said:
         return Section(name="goal")
@@ -29,7 +32,7 @@ def goal(source: Source) -> Section:
 
 def _first(event: UserText) -> list[Line]:
     lines = [line for line in map(collapse, event.text.split("\n")) if line]
-    shown = [_quoted(event, line) for line in lines[:MAX_FIRST_LINES] or ["(no text)"]]
+    shown = [_quoted(event, line) for line in lines[:MAX_FIRST_LINES] or [""]]
     if len(lines) > MAX_FIRST_LINES:
         rest = len(lines) - MAX_FIRST_LINES
         text = f"… {rest} more line{'s' if rest > 1 else ''}, in {collapse(event.entry_id)}"
@@ -38,7 +41,7 @@ def _first(event: UserText) -> list[Line]:
 
 
 def _quoted(event: UserText, line: str) -> Line:
-    text = f"> {clip_bytes(line, MAX_FIRST_LINE_BYTES)}"
+    text = f"> {clip_bytes(line, MAX_FIRST_LINE_BYTES)}" if line else ""
     return Line(text=text, first=event.entry_id, last=event.entry_id, count=1)
 
 

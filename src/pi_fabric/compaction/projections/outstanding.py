@@ -44,10 +44,10 @@ def identity(done: Performed) -> str:
 def _sorted(operations: Sequence[Performed]) -> tuple[list[Performed], list[Resolved]]:
     failures = [done for done in operations if not done.succeeded]
     # Written arguments can be long, so a success is only identified where its ref ever failed.
-    failed_names = {_name(done) for done in failures}
+    failed_names = {done.tool or done.ref for done in failures}
     successes: dict[str, list[Performed]] = {}
     for done in operations:
-        if done.succeeded and _name(done) in failed_names:
+        if done.succeeded and (done.tool or done.ref) in failed_names:
             successes.setdefault(identity(done), []).append(done)
     standing: list[Performed] = []
     resolved: list[Resolved] = []
@@ -58,10 +58,6 @@ def _sorted(operations: Sequence[Performed]) -> tuple[list[Performed], list[Reso
         else:
             standing.append(failure)
     return standing, resolved
-
-
-def _name(done: Performed) -> str:
-    return done.ref.removeprefix("pi.")
 
 
 def _standing_line(failure: Performed) -> Line:
@@ -75,8 +71,7 @@ def _resolved_line(pair: Resolved) -> Line:
 
 def _what(done: Performed) -> str:
     ref = truncate(done.ref, TARGET_UNITS)
-    target = done.path if done.path is not None else done.command
-    return f"{ref} {truncate(target, TARGET_UNITS)}" if target else ref
+    return f"{ref} {truncate(done.target, TARGET_UNITS)}" if done.target else ref
 
 
 def _how(failure: Performed) -> str:
