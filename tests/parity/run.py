@@ -23,15 +23,19 @@ Check: TypeAlias = Callable[[JsonObject], list[str] | Awaitable[list[str]]]
 
 KINDS = {
     "branch_details": "kinds.events:check_branch_details",
+    "branch_summary": "kinds.compaction_summary:check_branch_summary",
     "clip": "kinds.text:check_clip",
+    "compaction": "kinds.compaction_summary:check_compaction",
     "compaction_events": "kinds.events:check_compaction_events",
     "config": "kinds.config:check",
+    "details_version": "kinds.compaction_summary:check_details_version",
     "encode": "kinds.compaction_cut:check_encode",
     "exec_programs": "kinds.exec_programs:check",
     "format_value": "kinds.text:check_format_value",
     "instructions": "kinds.compaction_cut:check_instructions",
     "livecut": "kinds.compaction_cut:check_livecut",
     "pi_context": "kinds.session:check_pi_context",
+    "projections": "kinds.compaction_summary:check_projections",
     "trace": "kinds.trace:check_trace",
     "trace_record": "kinds.trace:check_trace_record",
 }
