@@ -238,3 +238,13 @@ async def test_a_result_that_cannot_cross_the_line_fails_that_call_alone(lab: La
     assert "larger than 64 MiB" in huge
     assert all("nests too deeply" in text for text in deep)
     assert plain == "override of a.txt"
+
+
+@pytest.mark.requirement("pi:fault:project-gone")
+async def test_a_project_that_was_removed_is_named_as_the_cause(lab: Lab) -> None:
+    async with lab.pi() as pi:
+        await pi.prompt("hi")
+        lab.project.rmdir()
+        (text,) = [n for n in notices(await pi.prompt("/fabric reload")) if "pi-fabric doctor" in n][:1]
+        assert await pi.close() == 0
+    assert f"{lab.project} is not there any more" in text

@@ -29,6 +29,18 @@ async def test_core_tools_are_hidden_and_tools_of_other_extensions_are_not(lab: 
     assert "- read: " not in listed
 
 
+@pytest.mark.requirement("pi:mode:remembered-tools")
+async def test_a_model_that_remembers_a_hidden_tool_is_sent_to_programs(lab: Lab) -> None:
+    lab.model.say(Reply(calls=[ToolCall(name="bash", arguments={"command": "touch touched"})]))
+    async with lab.pi() as pi:
+        (result,) = tool_results(await pi.prompt("go"))
+        (nested,) = values_of(await lab.run(pi, {"tool": "bash", "args": {"command": "echo nested"}}))
+    assert result["isError"] is True
+    assert not (lab.project / "touched").exists()
+    assert "pi.bash" in text_of(result) or lab.version.startswith("0.80")
+    assert nested["text"] == "nested\n"
+
+
 @pytest.mark.requirement("pi:mode:grep-find-ls")
 async def test_tools_that_pi_has_not_active_can_be_called_from_a_program(lab: Lab) -> None:
     (lab.project / "sub").mkdir()

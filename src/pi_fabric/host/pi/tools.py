@@ -13,8 +13,9 @@ from pi_fabric.host.pi.rpc import Peer
 from pi_fabric.protocol.actions import ImageBlock
 from pi_fabric.protocol.host import ToolResult
 
-# How Pi's find says that its finder could not be had; it downloads one, which fails offline.
-NO_FINDER = "fd is not available"
+SEARCHES = frozenset({"grep", "find"})
+# How Pi says that the program it searches with could not be had: it downloads one, which fails offline.
+NO_PROGRAM = "is not available and could not be downloaded"
 
 
 class PiTools:
@@ -38,8 +39,8 @@ class PiTools:
         if has_repeated_edits(name, args):
             args = await anyio.to_thread.run_sync(spanning, args, cwd)
         result = await self._run_in_pi(name, args, call_id=call_id, update=update)
-        if name == "find" and result.is_error and result.text.startswith(NO_FINDER):
-            return await _find_ourselves(args, call_id=call_id, cwd=cwd, update=update)
+        if name in SEARCHES and result.is_error and NO_PROGRAM in result.text:
+            return await _search_ourselves(name, args, call_id=call_id, cwd=cwd, update=update)
         return result
 
     async def _run_in_pi(
@@ -65,13 +66,13 @@ class PiTools:
             update(partial)
 
 
-async def _find_ourselves(
-    args: JsonObject, *, call_id: str, cwd: Path, update: Callable[[Json], None]
+async def _search_ourselves(
+    name: str, args: JsonObject, *, call_id: str, cwd: Path, update: Callable[[Json], None]
 ) -> ToolResult:
     from pi_fabric.host.standalone import StandaloneTools  # noqa: PLC0415 - rarely needed
 
     async with StandaloneTools() as tools:
-        return await tools.run("find", args, call_id=call_id, cwd=cwd, update=update)
+        return await tools.run(name, args, call_id=call_id, cwd=cwd, update=update)
 
 
 def _tool_result(answer: JsonObject) -> ToolResult:

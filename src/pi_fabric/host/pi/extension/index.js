@@ -63,6 +63,7 @@ class Extension {
       this.sidecar.start();
     }));
     pi.on("before_agent_start", (event, ctx) => this.beforeAgentStart(event, ctx));
+    pi.on("tool_call", (event) => this.onToolCall(event));
     pi.on("tool_result", (event) => this.onToolResult(event));
     pi.on("session_shutdown", () => this.safely(() => {
       this.sidecar.stop();
@@ -100,6 +101,17 @@ class Extension {
       return { ...result, isError: result.details?.success !== true };
     } finally {
       this.executions.delete(id);
+    }
+  }
+
+  // A hidden tool still answers a model that remembers it. Programs alone may use it, for approvals
+  // and the trace are there.
+  onToolCall({ toolName, parentToolCallId }) {
+    try {
+      if (parentToolCallId || !this.mode.hides(toolName)) return undefined;
+      return { block: true, reason: `call pi.${toolName}(...) in a program of ${TOOL}; ${toolName} is no tool here` };
+    } catch {
+      return undefined; // a throw would block whatever tool was called
     }
   }
 

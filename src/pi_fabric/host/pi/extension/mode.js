@@ -48,6 +48,12 @@ export class CodeMode {
     return !this.isOwner || this.#selection.length > 0;
   }
 
+  /** Whether the model does not see a tool that it could call all the same, from memory. */
+  hides(name) {
+    if (!this.canHide || !this.isOwner || !isCore(name)) return false;
+    return sameNames(this.pi.getActiveTools().filter(isCore), this.#expected);
+  }
+
   /** Give the remembered selection back, unless somebody has chosen another one meanwhile. */
   release() {
     if (!this.isOwner) return;

@@ -1,6 +1,7 @@
 // The Python process: started in the background, watched, restarted with back-off. Whatever happens
 // to it, Pi goes on: every event has a listener, every wait a bound.
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { Peer, Unanswered } from "./rpc.js";
 
 // From spawn to the answer of `initialize`; 0.2-0.4 s is usual, a cold disk takes seconds.
@@ -130,7 +131,9 @@ export class Sidecar {
     let noStart = (error) => `it could not be started: ${error?.message ?? error}`;
     try {
       const { python, origin, args, env, cwd } = this.command();
-      noStart = (error) => `${python} (from ${origin}) could not be started: ${error?.message ?? error}`;
+      noStart = (error) => existsSync(cwd)
+        ? `${python} (from ${origin}) could not be started: ${error?.message ?? error}`
+        : `it could not be started: the folder ${cwd} is not there any more`;
       // Its own group: Ctrl-C in the terminal is Pi's to interpret.
       const stdio = ["pipe", "pipe", "pipe"];
       run.child = spawn(python, args, { cwd, env, stdio, detached: true, windowsHide: true });
