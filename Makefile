@@ -12,13 +12,16 @@ setup: $(READY) $(PI)
 
 $(READY): $(INPUTS)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@echo "Installing what pi-fabric needs into $(VENV); the first time this also compiles the sandbox,"
+	@echo "which takes about a minute."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $@
 
 # Both versions of the real Pi, 170 MB each, for tests and the demo.
 $(PI): tools/install_pi.py $(READY)
-	$(BIN)/python -m tools.install_pi
+	@echo "Installing the two versions of Pi that tests and demo drive (340 MB) into .cache/pi."
+	@$(BIN)/python -m tools.install_pi
 	@touch $@
 
 demo: setup

@@ -48,6 +48,7 @@ return {
   longest: modules.slice(0, 3),
 };
 """
+# The picture's width; a narrower terminal gets its own.
 COLUMNS = 88
 # A session of this size takes a few seconds; a hang must end by itself.
 LIMIT_S = 60.0
@@ -75,7 +76,7 @@ async def demo(console: Console) -> bool:
 
 async def _converse(pi: PiSession, console: Console) -> Event:
     console.print(f"[bold]Pi {install_pi.TARGET}[/bold]  calls [cyan]fabric_exec[/cyan] with a program:")
-    console.print(Panel(Syntax(PROGRAM.rstrip(), "typescript", background_color="default"), width=COLUMNS))
+    console.print(Panel(Syntax(PROGRAM.rstrip(), "typescript", background_color="default", word_wrap=True), width=console.width))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_show_phases, pi, console)
         with anyio.fail_after(LIMIT_S):
@@ -111,7 +112,7 @@ def _is_progress(event: Event) -> bool:
 def _show(console: Console, result: Event, sent: list[str]) -> bool:
     text = _text_of(result)
     console.print("\n[bold]Only this comes back to the model:[/bold]")
-    console.print(Panel(Syntax(text, "yaml", background_color="default"), width=COLUMNS))
+    console.print(Panel(Syntax(text, "yaml", background_color="default", word_wrap=True), width=console.width))
     details: dict[str, Any] = result["details"]
     trace = details["trace"]
     console.print(f"[bold]What it did[/bold] ({len(trace['operations'])} calls, kept with the session):")
@@ -136,7 +137,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="One Pi session in which the model calls fabric_exec.")
     parser.add_argument("--svg", type=Path, help="save what was shown as a picture")
     options = parser.parse_args()
-    console = Console(record=options.svg is not None, width=COLUMNS, highlight=False)
+    width = COLUMNS if options.svg is not None else min(COLUMNS, Console().width)
+    console = Console(record=options.svg is not None, width=width, highlight=False)
     succeeded = anyio.run(demo, console)
     if options.svg is not None:
         options.svg.write_text(_picture(console), encoding="utf-8")

@@ -210,4 +210,4 @@ async def test_the_configuration_counts_and_its_corrections_are_told(shell: Shel
     (shell.folder / "agent" / "fabric.json").write_text(json.dumps(settings))
     ended = await shell("-", stdin=b"try { await pi.bash('ls'); } catch (error) { return error.message; }")
     assert "approvals.execute is deny" in ended.out
-    assert "executor.timeoutMs" in ended.err
+    assert "fabric.json: executor.timeoutMs" in ended.err

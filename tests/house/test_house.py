@@ -1,6 +1,7 @@
 """The house itself: pages that are generated, links, what importing costs, what packages show."""
 
 import ast
+import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,20 +51,15 @@ def test_public_packages_name_what_they_show() -> None:
     for file in PACKAGE.rglob("__init__.py"):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         assert ast.get_docstring(tree), f"{file} says nothing about the package"
-        shown = [
-            alias.asname or alias.name
-            for node in tree.body
-            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("pi_fabric")
-            for alias in node.names
-        ]
-        declared = [
-            ast.literal_eval(node.value)
-            for node in tree.body
-            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
-        ]
-        if shown:
-            assert declared, f"{file} re-exports without __all__"
-            assert sorted(declared[0]) == sorted(shown), file
+        if any(isinstance(node, ast.ImportFrom) for node in tree.body):
+            package = importlib.import_module(".".join(file.parent.relative_to(PACKAGE.parent).parts))
+            assert package.__all__, f"{file} re-exports without __all__"
+            assert all(hasattr(package, name) for name in package.__all__), file
+            assert list(package.__all__) == sorted(package.__all__, key=_constants_first), file
+
+
+def _constants_first(name: str) -> tuple[bool, bool, str]:
+    return (not name.isupper(), not name[:1].isupper(), name)
 
 
 @pytest.mark.requirement("house:paths:none")

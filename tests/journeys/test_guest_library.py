@@ -125,6 +125,7 @@ async def test_orchestration_only_mode_shuts_core_tools_for_computed_references_
     config = {"fullCodeMode": False}
     named = await journey.run("return await pi.read('a');", config=config)
     assert named.type_problems
+    assert "fullCodeMode is false" in named.text
     computed = await journey.run(
         """
         const refs = (await tools.list()).map((action) => action.ref);
@@ -145,6 +146,7 @@ async def test_a_namespace_that_a_setting_switched_off_is_a_type_error(journey: 
     config = {"memory": {"enabled": False}}
     named = await journey.run("return await memory.recall();", config=config)
     assert named.type_problems
+    assert "memory.enabled is false" in named.text
     computed = await journey.run("await tools.call({ ref: 'memory.recall' });", config=config)
     assert "memory.enabled is false" in computed.text
 

@@ -21,10 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pi_fabric.base.bounds import clip_bytes
-
-# A reference in a message; a program may make up one of any length.
-MAX_REF_BYTES = 200
+# Of a reference in a message.
+MAX_REF_CHARS = 200
 
 
 class FabricError(Exception):
@@ -56,7 +54,9 @@ class RequestError(FabricError):
     code = "request_error"
 
     def __init__(self, ref: str, reason: str) -> None:
-        super().__init__(f"{clip_bytes(ref, MAX_REF_BYTES)}: {reason}")
+        # A program may make up a reference of any length.
+        shown = ref if len(ref) <= MAX_REF_CHARS else f"{ref[:MAX_REF_CHARS]}…"
+        super().__init__(f"{shown}: {reason}")
         self.ref = ref
         self.reason = reason
 

@@ -120,7 +120,7 @@ def _remarks(loaded: LoadedConfig) -> Iterator[str]:
         yield from ("", "* corrected:")
     for fault in loaded.corrections[:MAX_LISTED]:
         where = f"{shorten_home(fault.file, os.environ)}: " if fault.file else ""
-        yield f"  {where}{fault}"
+        yield f"  {where}{fault.message}"
     if len(loaded.corrections) > MAX_LISTED:
         yield f"  and {len(loaded.corrections) - MAX_LISTED} more; --json lists them all"
     if loaded.notices:

@@ -13,6 +13,7 @@ import typer
 
 from pi_fabric.base.errors import RequestError
 from pi_fabric.base.jsonvalue import UNDEFINED, JsonObject, stringify
+from pi_fabric.base.paths import shorten_home
 from pi_fabric.cli.output import ExitCode, emit, say, working_folder
 from pi_fabric.config import ResultFormat, load_config
 from pi_fabric.execution.model import ExecResult
@@ -106,8 +107,9 @@ async def _execute(
     from pi_fabric.protocol.host import HostPorts  # noqa: PLC0415
 
     loaded = await anyio.to_thread.run_sync(lambda: load_config(cwd=cwd, environ=os.environ, trust=None))
-    for notice in (*loaded.notices, *loaded.corrections):
-        say(f"pi-fabric: {notice}")
+    for remark in (*loaded.notices, *loaded.corrections):
+        where = f"{shorten_home(remark.file, os.environ)}: " if remark.file else ""
+        say(f"pi-fabric: {where}{remark.message}")
     is_trusted = loaded.trust == "stored"
     timeout_ms = None if timeout_s is None else max(1, round(timeout_s * 1000))
     result: ExecResult | None = None

@@ -41,9 +41,14 @@ class Correction:
         """Dotted path of the value, fit to be shown."""
         return dotted(self.path)
 
-    def __str__(self) -> str:
+    @property
+    def message(self) -> str:
+        """A whole sentence without the file."""
         outcome = "it is left out" if self.used is None else f"{self.used} is used"
         return f"{self.key}: {self.given} {self.reason}; {outcome}"
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.message}" if self.file else self.message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

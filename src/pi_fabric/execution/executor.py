@@ -122,7 +122,17 @@ class _Run:
         self._workflow = Workflow(self._tell)
         self._timeout_ms = timeout_ms
         self._full_code = FullCodeGuard(full_code_mode=config.full_code_mode)
-        self._report = Report(request, config, recorder=self._recorder, logs=self._logs, images=self._images)
+        self._undeclared = {
+            name: absence.reason for name, absence in catalogue.absent.items() if not absence.is_declared
+        }
+        self._report = Report(
+            request,
+            config,
+            recorder=self._recorder,
+            logs=self._logs,
+            images=self._images,
+            shut=self._full_code.shut | self._undeclared,
+        )
 
     async def carry_out(self) -> ExecResult:
         declarations = await anyio.to_thread.run_sync(self._declarations)
@@ -143,7 +153,7 @@ class _Run:
         return generate_declarations(
             {name: self._catalogue.actions_of(name) for name in self._catalogue.providers},
             full_code_mode=self._services.config.full_code_mode,
-            disabled=[name for name, absence in self._catalogue.absent.items() if not absence.is_declared],
+            disabled=self._undeclared,
         )
 
     async def _run(self, prepared: Prepared) -> EngineResult:

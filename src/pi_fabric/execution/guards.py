@@ -16,6 +16,12 @@ class FullCodeGuard:
         self._is_open = full_code_mode
 
     @property
+    def shut(self) -> dict[str, str]:
+        """Namespaces that programs cannot use, and why."""
+        reason = "is shut because fullCodeMode is false"
+        return {} if self._is_open else {name: f"{name}.* {reason}" for name in sorted(FULL_CODE_PROVIDERS)}
+
+    @property
     def hidden(self) -> frozenset[str]:
         """Providers that discovery does not show."""
         return frozenset() if self._is_open else FULL_CODE_PROVIDERS
@@ -25,7 +31,7 @@ class FullCodeGuard:
         provider = ref.partition(".")[0]
         if not self._is_open and provider in FULL_CODE_PROVIDERS:
             raise Unavailable(
-                f"{ref}: {provider}.* is shut because fullCodeMode is false",
+                f"{ref}: {self.shut[provider]}",
                 "Use the agent's own tools, or set fullCodeMode to true.",
             )
 

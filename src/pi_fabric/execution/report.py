@@ -1,7 +1,8 @@
 """Turn the end of a run into its result: what the model reads, what is persisted, what went wrong."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pi_fabric.base.errors import SandboxLost
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, is_object
@@ -17,6 +18,7 @@ from pi_fabric.protocol.actions import ImageBlock, Outcome
 from pi_fabric.runtime.engine import EngineResult, Termination
 from pi_fabric.runtime.typescript import COMPILER_HINT, Prepared, Refused, recovery_hint, render
 
+_UNKNOWN_NAME = re.compile(r"Cannot find name '(\w+)'")
 OUTCOMES: dict[Termination, Outcome] = {
     "completed": "succeeded",
     "runtime_error": "failed",
@@ -36,12 +38,24 @@ class Report:
         recorder: TraceRecorder,
         logs: LogBuffer,
         images: Sequence[ImageBlock],
+        shut: Mapping[str, str],
     ) -> None:
+        """Nothing has happened yet.
+
+        Args:
+            request: What was asked for.
+            config: Settings in force.
+            recorder: Has the calls.
+            logs: Has the printed lines.
+            images: Images that nested tools returned.
+            shut: Namespaces that a setting keeps from programs, and why.
+        """
         self._request = request
         self._config = config
         self._recorder = recorder
         self._logs = logs
         self._images = images
+        self._shut = shut
 
     def refused(self, refusal: Refused) -> ExecResult:
         """The program did not pass the type check; nothing ran."""
@@ -58,11 +72,17 @@ class Report:
         lines = [render(problem, self._request.code) for problem in refusal.problems]
         if refusal.omitted:
             lines.append(f"and {refusal.omitted} more")
+        lines.extend(self._shut_namespaces(refusal))
         hint = recovery_hint(refusal.problems, self._request.code)
         if hint is not None:
             lines.append(hint)
         error = "\n".join(["The program was not run; it has errors:", *lines])
         return self._result("failed", error=error, problems=problems, cause=f"the program {kind}")
+
+    def _shut_namespaces(self, refusal: Refused) -> list[str]:
+        """Why a namespace is unknown that a setting keeps from programs."""
+        unknown = {name for problem in refusal.problems for name in _UNKNOWN_NAME.findall(problem.message)}
+        return [reason for name, reason in self._shut.items() if name in unknown]
 
     def aborted(self, *, phases: Sequence[str]) -> ExecResult:
         """The caller ended the run."""

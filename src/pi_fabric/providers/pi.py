@@ -155,7 +155,7 @@ ACTIONS: tuple[Action, ...] = (
         "grep",
         GrepArguments,
         "read",
-        "Search file contents by regular expression.",
+        "Search file contents by regular expression; gives path:line: text, paths from the working folder.",
         returns="string",
         shape=CallShape(
             shorthand="pattern",
@@ -168,7 +168,7 @@ ACTIONS: tuple[Action, ...] = (
         "find",
         FindArguments,
         "read",
-        "Find files by glob.",
+        "Find files by glob; gives one path a line, from `path`.",
         returns="string",
         shape=CallShape(
             shorthand="pattern", positional=("pattern", "path", "limit"), aliases=PATTERN_ALIASES

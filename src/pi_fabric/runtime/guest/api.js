@@ -67,7 +67,16 @@
   agents.actors = () => kernel.call("agents.actors", {});
   kernel.define("agents", freeze(agents));
 
-  const server = (name) => namespace({}, (tool) => action("mcp." + name + "." + tool));
+  // Calling a server itself is a mistake that deserves a better answer than "not a function".
+  const noTool = (name) => {
+    const call = () =>
+      reject(new $Error("mcp." + name + " is a server; call one of its tools, as in mcp." + name + ".tool(args)"));
+    // A tool of these names must not be hidden by the function's own.
+    delete call.name;
+    delete call.length;
+    return call;
+  };
+  const server = (name) => namespace(noTool(name), (tool) => action("mcp." + name + "." + tool));
   const mcp = {
     servers: () => kernel.call("mcp.$servers", {}),
     reload: () => kernel.call("mcp.$reload", {}),
