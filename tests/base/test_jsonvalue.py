@@ -10,6 +10,7 @@ from pi_fabric.base.jsonvalue import (
     decode,
     encode,
     format_number,
+    is_finite_number,
     ordered_keys,
     scrub,
     stringify,
@@ -68,6 +69,20 @@ def test_a_number_past_the_largest_double_decodes_as_infinity() -> None:
     assert decode(b"1e999") == math.inf
 
 
+def test_an_integer_of_thousands_of_digits_loses_no_record() -> None:
+    assert decode(b'{"a":-' + b"1" * 5000 + b',"b":2}') == {"a": -math.inf, "b": 2}
+
+
+@pytest.mark.parametrize("value", [0, -1.5, 10**300])
+def test_what_javascript_can_hold_is_a_finite_number(value: float) -> None:
+    assert is_finite_number(value)
+
+
+@pytest.mark.parametrize("value", [10**400, math.nan, math.inf, True, "1", None])
+def test_nothing_else_is_a_finite_number(value: object) -> None:
+    assert not is_finite_number(value)
+
+
 def test_what_cannot_be_said_in_json_is_encoded_as_json_stringify_does() -> None:
     assert encode({"a": math.inf, "b": "\ud800"}) == b'{"a":null,"b":"\xef\xbf\xbd"}'
 
@@ -120,6 +135,7 @@ def test_a_formatted_number_reads_back_the_same(number: float) -> None:
         (2**53 + 1, "9007199254740992"),
         (math.inf, "null"),
         (math.nan, "null"),
+        (-(10**400), "null"),
     ],
 )
 def test_numbers_have_the_layout_of_ecmascript(number: float, text: str) -> None:

@@ -5,8 +5,8 @@ through a lenient one. Encoding and `stringify` follow `JSON.stringify`.
 """
 
 import json
-import math
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
@@ -36,6 +36,8 @@ _SAFE = 2**53 - 1
 TOO_DEEP = "it nests too deeply"
 # Of 2 ** 32 - 2, the largest array index.
 _INDEX_DIGITS = 10
+# A longer one is beyond every float, and Python refuses to read thousands of digits.
+_MAX_INTEGER_CHARS = 400
 # Below this Python turns to exponents where JavaScript does not yet.
 _PLAIN_FLOAT_MIN = 1e-4
 _encoder = msgspec.json.Encoder()
@@ -58,9 +60,13 @@ def decode(data: bytes | bytearray | memoryview) -> Json:
 
 def _decode_leniently(data: bytes | bytearray | memoryview) -> Json:
     try:
-        return scrub(json.loads(bytes(data).decode("utf-8", "replace")))
+        return scrub(json.loads(bytes(data).decode("utf-8", "replace"), parse_int=_read_integer))
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
+
+
+def _read_integer(digits: str) -> float:
+    return int(digits) if len(digits) <= _MAX_INTEGER_CHARS else float(digits)
 
 
 def encode(value: Json) -> bytes:
@@ -83,6 +89,13 @@ def is_object(value: object) -> TypeGuard[JsonObject]:
 def is_array(value: object) -> TypeGuard[list[Json]]:
     """True when a decoded JSON value is an array."""
     return isinstance(value, list)
+
+
+def is_finite_number(value: object) -> TypeGuard[int | float]:
+    """True for a number that JavaScript can hold: no boolean, not endless, of any number of digits."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def scrub(value: Json) -> Json:
@@ -120,9 +133,9 @@ def format_number(value: float) -> str:
     """Print a number as JavaScript's `String(value)` does, `-0` as `0`."""
     if isinstance(value, int) and abs(value) < 2**53:
         return str(value)
-    number = float(value)
-    if not math.isfinite(number):
+    if not is_finite_number(value):
         return "null"
+    number = float(value)
     if number == 0:
         return "0"
     digits, exponent = _shortest_digits(abs(number))

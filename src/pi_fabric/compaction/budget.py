@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from pi_fabric.base.jsonvalue import Json, JsonObject, is_object
+from pi_fabric.base.jsonvalue import Json, JsonObject, is_finite_number, is_object
 from pi_fabric.compaction.calibration import Calibration
 from pi_fabric.config.model import CompactionFill
 
@@ -23,8 +23,8 @@ _SAFE_WINDOW_SHARE = 0.9
 _SHRINK_SHARE = 0.95
 # A request that was too large says that the window is smaller than advertised.
 _FAILED_SHARE = 0.9
-# Beyond it JavaScript's numbers, which hosts send, are no longer exact.
-_MAX_SAFE_INTEGER = 2**53 - 1
+# Beyond it the numbers that hosts send are no longer exact; no model has as many tokens.
+MAX_TOKENS: Final = 2**53 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +119,10 @@ def read_budget(
         None when window or ratio are not finite numbers or the window is not positive: nothing is known of
         the model then.
     """
-    if not _is_finite(context_window) or not _is_finite(target_ratio) or context_window <= 0:
+    if not is_finite_number(context_window) or not is_finite_number(target_ratio) or context_window <= 0:
         return None
     given: JsonObject = settings if is_object(settings) else {}
-    has_failed = _is_finite(failed_tokens) and failed_tokens > 0
+    has_failed = is_finite_number(failed_tokens) and failed_tokens > 0
     return Budget(
         context_window=_floored(context_window),
         target_ratio=min(MAX_RATIO, max(MIN_RATIO, target_ratio)),
@@ -139,7 +139,7 @@ def plan_budget(budget: Budget, calibration: Calibration, *, tokens_before: floa
     Args:
         budget: What is allowed.
         calibration: How estimates relate to real tokens.
-        tokens_before: Real size of the context; finite.
+        tokens_before: Real size of the context; at most `MAX_TOKENS`.
     """
     window = budget.working_window
     safe = math.floor(_SAFE_WINDOW_SHARE * max(1, window - budget.reserve_tokens))
@@ -150,16 +150,12 @@ def plan_budget(budget: Budget, calibration: Calibration, *, tokens_before: floa
     return BudgetFigures(budget=budget, calibration=calibration, target_tokens=target)
 
 
-def _is_finite(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def _tokens(value: Json, default: int) -> int:
-    return _floored(value) if _is_finite(value) else default
+    return _floored(value) if is_finite_number(value) else default
 
 
 def _floored(value: float) -> int:
-    return max(-_MAX_SAFE_INTEGER, min(_MAX_SAFE_INTEGER, math.floor(value)))
+    return math.floor(max(-MAX_TOKENS, min(MAX_TOKENS, value)))
 
 
 def _plain(number: float) -> float:

@@ -33,7 +33,7 @@ def calibrate(window: Window, *, tokens_before: float) -> Calibration:
 
     Args:
         window: The context; answers after its marker tell what they cost.
-        tokens_before: Size of the whole context as Pi takes it; finite.
+        tokens_before: Size of the whole context as Pi takes it, finite.
     """
     raw = window.raw_tokens
     readings = [reading for reading in _readings(window) if reading[1] <= tokens_before]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from pi_fabric.base.jsonvalue import JsonObject
-from pi_fabric.compaction.budget import Budget, BudgetFigures, plan_budget
+from pi_fabric.base.jsonvalue import JsonObject, is_finite_number
+from pi_fabric.compaction.budget import MAX_TOKENS, Budget, BudgetFigures, plan_budget
 from pi_fabric.compaction.calibration import calibrate
 from pi_fabric.compaction.spans import split_calls
 from pi_fabric.compaction.window import Window, read_window
@@ -111,10 +111,10 @@ def explain_cut(
 
 
 def _figures(window: Window, tokens_before: float, budget: Budget | None) -> BudgetFigures | None:
-    if budget is None or not math.isfinite(tokens_before):
+    if budget is None or not is_finite_number(tokens_before):
         return None
-    calibration = calibrate(window, tokens_before=tokens_before)
-    return plan_budget(budget, calibration, tokens_before=tokens_before)
+    size = min(tokens_before, MAX_TOKENS)
+    return plan_budget(budget, calibrate(window, tokens_before=size), tokens_before=size)
 
 
 def _chosen(

@@ -7,7 +7,8 @@ the marker when that entry is not on the branch or nothing was kept; without a m
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object
+from pi_fabric.base.jsonvalue import JsonObject
+from pi_fabric.history.events.custom import read_custom_message
 from pi_fabric.history.session import estimate_tokens, projected_context
 
 
@@ -97,21 +98,8 @@ def _context_entry(position: int, entry: JsonObject, messages: Sequence[JsonObje
 def _is_live(entry: ContextEntry) -> bool:
     kind = entry.entry.get("type")
     if kind == "custom_message":
-        return _is_valid_custom(entry.message)
+        return read_custom_message(entry.entry) is not None
     return kind != "compaction" and not (entry.role == "custom" and _is_hidden(entry.message))
-
-
-def _is_valid_custom(message: JsonObject) -> bool:
-    content = message.get("content")
-    if not isinstance(message.get("customType"), str) or not isinstance(message.get("display"), bool):
-        return False
-    return isinstance(content, str) or (is_array(content) and all(map(_is_typed_part, content)))
-
-
-def _is_typed_part(part: Json) -> bool:
-    if not is_object(part) or not isinstance(part.get("type"), str):
-        return False
-    return part["type"] != "text" or isinstance(part.get("text"), str)
 
 
 def _is_hidden(message: JsonObject) -> bool:

@@ -7,7 +7,15 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object, stringify, utf16_length
+from pi_fabric.base.jsonvalue import (
+    Json,
+    JsonObject,
+    is_array,
+    is_finite_number,
+    is_object,
+    stringify,
+    utf16_length,
+)
 
 CHARS_PER_TOKEN: Final = 4
 
@@ -105,8 +113,7 @@ def _chars(value: Json) -> int:
 
 
 def _number(value: Json) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number and math.isfinite(value) else 0
+    return value if is_finite_number(value) else 0
 
 
 def _object(value: Json) -> JsonObject:
