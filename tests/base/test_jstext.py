@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_fabric.base.jsonvalue import utf16_length
-from pi_fabric.base.jstext import collapse, first_line, is_blank, trim, trim_start, truncate
+from pi_fabric.base.jstext import collapse, first_line, is_blank, trim, trim_start, truncate, unit_order
 
 ANY_TEXT = st.text(alphabet=st.characters() | st.sampled_from(" \n\t\ufeff\u0085\x1c"))
 
@@ -44,3 +44,7 @@ def test_a_cut_inside_a_pair_moves_before_it() -> None:
 @given(text=ANY_TEXT, max_units=st.integers(min_value=1, max_value=40))
 def test_a_truncated_line_never_exceeds_its_bound(text: str, max_units: int) -> None:
     assert utf16_length(truncate(text, max_units)) <= max_units
+
+
+def test_texts_are_ordered_by_their_utf16_units() -> None:
+    assert sorted(["\uffee", "😀", "b", ""], key=unit_order) == ["", "b", "😀", "\uffee"]

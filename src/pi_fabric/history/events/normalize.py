@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object
 from pi_fabric.base.jstext import is_blank
 from pi_fabric.history.events.branch_events import branch_events
-from pi_fabric.history.events.content import part_text, text_of
+from pi_fabric.history.events.content import text_of
 from pi_fabric.history.events.custom import read_custom_message
 from pi_fabric.history.events.model import (
     BASH_TOOL,
@@ -89,13 +89,14 @@ class Normalizer:
         return [event for event in events if event is not None]
 
     def _part(self, entry_id: str, part: Json) -> Event | None:
-        if (text := part_text(part)) is not None:
-            return AssistantText(
-                entry_id=entry_id, source_entry_id=entry_id, index=next(self._numbers), text=text
-            )
         if not is_object(part):
             return None
-        if part.get("type") == "thinking":
+        kind = part.get("type")
+        if kind == "text":
+            return self._text(entry_id, part.get("text"))
+        if kind == "toolCall":
+            return self._tool_call(entry_id, part)
+        if kind == "thinking":
             thought = part.get("thinking")
             return Thinking(
                 entry_id=entry_id,
@@ -103,7 +104,14 @@ class Normalizer:
                 index=next(self._numbers),
                 is_empty=not isinstance(thought, str) or is_blank(thought),
             )
-        return self._tool_call(entry_id, part) if part.get("type") == "toolCall" else None
+        return None
+
+    def _text(self, entry_id: str, text: Json) -> AssistantText | None:
+        if not isinstance(text, str):
+            return None
+        return AssistantText(
+            entry_id=entry_id, source_entry_id=entry_id, index=next(self._numbers), text=text
+        )
 
     def _tool_call(self, entry_id: str, part: JsonObject) -> ToolCalled | None:
         call_id, name, args = part.get("id"), part.get("name"), part.get("arguments")
