@@ -33,7 +33,6 @@ _Pieces: TypeAlias = "str | Iterator[_Pieces]"
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SAFE = 2**53 - 1
-TOO_DEEP = "it nests too deeply"
 # Of 2 ** 32 - 2, the largest array index.
 _INDEX_DIGITS = 10
 # A longer one is beyond every float, and Python refuses to read thousands of digits.
@@ -44,25 +43,32 @@ _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
 
 
+class TooDeep(ValueError):
+    """A JSON text nests deeper than can be decoded, about 1,000 levels."""
+
+    def __init__(self) -> None:
+        super().__init__("it nests too deeply")
+
+
 def decode(data: bytes | bytearray | memoryview) -> Json:
     """Decode one JSON text; lone surrogates and bad bytes become U+FFFD.
 
     Raises:
-        ValueError: If `data` is not JSON even leniently, or nests deeper than about 1,000 levels.
+        ValueError: If `data` is not JSON even leniently; TooDeep if it nests deeper than can be decoded.
     """
     try:
         return _decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _decode_leniently(data)
     except RecursionError:
-        raise ValueError(TOO_DEEP) from None
+        raise TooDeep from None
 
 
 def _decode_leniently(data: bytes | bytearray | memoryview) -> Json:
     try:
         return scrub(json.loads(bytes(data).decode("utf-8", "replace"), parse_int=_read_integer))
     except RecursionError:
-        raise ValueError(TOO_DEEP) from None
+        raise TooDeep from None
 
 
 def _read_integer(digits: str) -> float:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pi_fabric.base.jsonvalue import UNDEFINED, Json, decode, is_array
+from pi_fabric.base.jsonvalue import UNDEFINED, Json, TooDeep, decode, is_array
 
 # Decoding is recursive; what is nested deeper than it can follow is refused by name.
 _CALL_START = re.compile(rb"\[0,(\d{1,15}),")
@@ -81,7 +81,7 @@ def read_messages(lines: bytes) -> list[Message]:
 def _read(line: bytes) -> Message:
     try:
         return _shaped(decode(line))
-    except RecursionError:
+    except TooDeep:
         return _too_deep(line)
     except ValueError as error:
         raise BadMessage(f"the guest sent what is not JSON: {error}") from error
