@@ -15,8 +15,9 @@ from pi_fabric.execution.model import ExecResult
 from pi_fabric.history.trace import TraceRecorder
 from pi_fabric.host.pi.channel import LineChannel
 from pi_fabric.host.pi.settings import Settings, trust_state
-from pi_fabric.host.pi.sidecar import Sidecar
+from pi_fabric.host.pi.sidecar import MAX_IMAGE_CHARS, Sidecar, tool_result
 from pi_fabric.host.pi.wire import PROTOCOL
+from pi_fabric.protocol.actions import ImageBlock
 from pi_fabric.protocol.events import EventSink
 from pi_fabric.protocol.host import HostPorts
 
@@ -173,3 +174,14 @@ def test_pis_yes_is_the_users_own_only_when_a_decision_is_stored(tmp_path: Path)
     assert trust_state(project, environ, is_trusted=False) == "untrusted"
     (tmp_path / "trust.json").write_text(json.dumps({str(tmp_path / "project"): False}))
     assert trust_state(project, environ, is_trusted=True) == "default"
+
+
+@pytest.mark.requirement("pi:result:images-bounded")
+def test_images_over_the_bound_are_left_out_and_the_rest_of_the_result_stays() -> None:
+    image = ImageBlock(data="A" * (MAX_IMAGE_CHARS // 2), mime_type="image/png")
+    result = ExecResult(
+        outcome="succeeded", text="computed", trace=TraceRecorder().seal("succeeded"), images=(image,) * 3
+    )
+    text, *images = tool_result(result)["content"]
+    assert len(images) == 2
+    assert text["text"].startswith("computed\n[1 of 3 images left out")

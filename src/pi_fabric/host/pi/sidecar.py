@@ -28,6 +28,7 @@ from pi_fabric.host.pi.rpc import InboundCall, Method, Peer
 from pi_fabric.host.pi.settings import LoadSettings, Settings
 from pi_fabric.host.pi.tools import PiTools
 from pi_fabric.host.pi.wire import PROTOCOL, Execute, Hello, convert
+from pi_fabric.protocol.actions import ImageBlock
 from pi_fabric.protocol.events import EventSink
 from pi_fabric.protocol.host import HostPorts
 
@@ -35,6 +36,8 @@ from pi_fabric.protocol.host import HostPorts
 WARM_S = 240.0
 # An aborted program gets this long to seal its trace; the extension waits a little longer.
 ABORT_GRACE_S = 2.5
+# All images of one result, base64: a provider takes requests of about 32 MB, a frame 64 MiB.
+MAX_IMAGE_CHARS = 20_000_000
 
 
 class Fabric(Protocol):
@@ -195,17 +198,36 @@ class Sidecar:
 
 
 def tool_result(result: ExecResult) -> JsonObject:
-    """One finished execution in the shape of Pi's tool results; `details` is what Pi keeps."""
+    """One finished execution in the shape of Pi's tool results; `details` is what Pi keeps.
+
+    Images beyond 20 million characters are left out, and the text says so.
+    """
+    images = _affordable(result.images)
+    text = result.text
+    if left_out := len(result.images) - len(images):
+        text += (
+            f"\n[{left_out} of {len(result.images)} images left out: a result carries at most"
+            f" {MAX_IMAGE_CHARS:,} characters of them; read fewer in one program]"
+        )
     answer: JsonObject = {
         "content": [
-            {"type": "text", "text": result.text},
-            *({"type": "image", "data": i.data, "mimeType": i.mime_type} for i in result.images),
+            {"type": "text", "text": text},
+            *({"type": "image", "data": i.data, "mimeType": i.mime_type} for i in images),
         ],
         "details": result.details,
     }
     if result.terminate:
         answer["terminate"] = True
     return answer
+
+
+def _affordable(images: Sequence[ImageBlock]) -> Sequence[ImageBlock]:
+    total = 0
+    for count, image in enumerate(images):
+        total += len(image.data)
+        if total > MAX_IMAGE_CHARS:
+            return images[:count]
+    return images
 
 
 async def _ping(_params: JsonObject, _call: InboundCall) -> Json:
