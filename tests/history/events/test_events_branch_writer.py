@@ -169,6 +169,26 @@ def test_the_facts_of_an_earlier_branch_summary_are_told_again_as_they_are() -> 
     assert facts_of(normalize([summary])).facts == earlier.facts
 
 
+@pytest.mark.requirement("events:facts:unique")
+def test_what_two_summaries_tell_is_one_fact_in_its_first_place() -> None:
+    earlier = details_of(UserFact(entry_id="b1", text="goal")).to_json()
+    summary: JsonObject = {"type": "branch_summary", "summary": "PROSE", "details": earlier}
+    entries = [{**summary, "id": "e1"}, message("e2", "user", "more"), {**summary, "id": "e3"}]
+
+    assert [fact["address"] for fact in told(*entries)] == ["b1/user", "e2/user"]
+
+
+@pytest.mark.requirement("events:facts:unique")
+def test_of_two_results_of_one_call_the_later_counts() -> None:
+    (fact,) = told(
+        called("e1", "a", "read", {}),
+        resulted("e2", "a", "read", "interrupted", isError=True),
+        resulted("e3", "a", "read", "fine"),
+    )
+
+    assert (fact["outcome"], fact.get("error")) == ("succeeded", None)
+
+
 @pytest.mark.requirement("events:facts:sample")
 @pytest.mark.parametrize(("count", "omitted"), [(256, 0), (257, 1), (331, 75)])
 def test_of_more_than_256_facts_the_first_and_the_last_are_kept(count: int, omitted: int) -> None:

@@ -187,6 +187,13 @@ def test_a_command_without_an_earlier_call_that_names_it_is_unknown(entries: lis
     assert command_of(entries) == ""
 
 
+def test_a_call_of_a_turn_that_failed_is_a_call() -> None:
+    call = called("c", "bash", {"command": "ls"})
+    call["message"] |= {"stopReason": "error", "errorMessage": "overloaded"}
+
+    assert command_of([call, resulted("c", "bash")]) == "ls"
+
+
 def test_of_calls_with_the_same_id_the_newest_counts() -> None:
     entries = [called("c", "bash", {"command": "old"}), called("c", "bash", {"command": "new"})]
 

@@ -30,23 +30,40 @@ CUSTOM_MESSAGE: Final = "custom-message"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UserFact:
-    """The user said something."""
+class Told:
+    """Where a fact was told."""
 
     entry_id: str
+    """Entry of the branch that was left."""
+    subordinal: str
+    """What of the entry."""
+
+    @property
+    def address(self) -> str:
+        """Where `expand` opens it."""
+        return f"{self.entry_id}/{self.subordinal}"
+
+    def place(self) -> JsonObject:
+        """The keys that every fact has."""
+        return {"entryId": self.entry_id, "subordinal": self.subordinal, "address": self.address}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserFact(Told):
+    """The user said something."""
+
     subordinal: str = USER
     text: str
 
     def to_json(self) -> JsonObject:
         """The fact's object of the format."""
-        return {"kind": "user", **_address(self), "text": self.text}
+        return {"kind": "user", **self.place(), "text": self.text}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CustomMessageFact:
+class CustomMessageFact(Told):
     """An extension put a message into the model's context."""
 
-    entry_id: str
     subordinal: str = CUSTOM_MESSAGE
     custom_type: str
     text: str
@@ -55,7 +72,7 @@ class CustomMessageFact:
 
     def to_json(self) -> JsonObject:
         """The fact's object of the format; without details there is no such key."""
-        record: JsonObject = {"kind": "customMessage", **_address(self), "customType": self.custom_type}
+        record: JsonObject = {"kind": "customMessage", **self.place(), "customType": self.custom_type}
         record |= {"text": self.text, "display": self.display}
         if self.details is not UNDEFINED:
             record["details"] = self.details
@@ -63,27 +80,24 @@ class CustomMessageFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseFact:
-    """A program began a phase."""
+class PhaseFact(Told):
+    """A program began a phase; its subordinal is `phase:N`."""
 
-    entry_id: str
-    subordinal: str
-    """`phase:N`."""
     phase: str
 
     def to_json(self) -> JsonObject:
         """The fact's object of the format."""
-        return {"kind": "phase", **_address(self), "phase": self.phase}
+        return {"kind": "phase", **self.place(), "phase": self.phase}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperationFact:
-    """A tool ran, called by the model, by the user, or by a program."""
+class OperationFact(Told):
+    """A tool ran, called by the model, by the user, or by a program.
 
-    entry_id: str
-    """Entry of the call, of the user's command, or of the result that holds a program's trace."""
-    subordinal: str
-    """`call:ID` for the model's call, `bash` for a command, else the operation's sequence."""
+    It is told by the entry of the call, of the user's command, or of the result that holds a program's trace.
+    The subordinal is `call:ID` for the model's call, `bash` for a command, else the operation's sequence.
+    """
+
     ref: str
     provider: str | None = None
     action: str | None = None
@@ -95,7 +109,7 @@ class OperationFact:
 
     def to_json(self) -> JsonObject:
         """The fact's object of the format; what is absent has no key."""
-        record: JsonObject = {"kind": "operation", **_address(self), "ref": self.ref}
+        record: JsonObject = {"kind": "operation", **self.place(), "ref": self.ref}
         optional = {"provider": self.provider, "action": self.action}
         record |= {key: value for key, value in optional.items() if value is not None}
         record |= {"tool": self.tool, "args": self.args, "outcome": self.outcome}
@@ -170,8 +184,3 @@ class BranchDetails:
             "sections": list(self.sections),
             "request": self.request.to_json(),
         }
-
-
-def _address(fact: Fact) -> JsonObject:
-    address = f"{fact.entry_id}/{fact.subordinal}"
-    return {"entryId": fact.entry_id, "subordinal": fact.subordinal, "address": address}

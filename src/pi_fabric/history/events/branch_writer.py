@@ -41,19 +41,21 @@ def facts_of(events: Iterable[Event]) -> FactSample:
 
     Users' texts, custom messages, phases and operations are facts. A direct operation is told by its
     result and addressed by its call; a call without a result is none, nor is a result without a call. Of
-    a `fabric_exec`, only what its trace says is told.
+    a `fabric_exec`, only what its trace says is told. What is told twice under one address, such as by two
+    summaries or by two results of one call, is one fact: the later, in the place of the earlier.
 
     Returns:
         At most 256 facts, the earlier half and the later half of all, each text within 2 KiB.
     """
     calls: dict[str, ToolCalled] = {}
-    facts: list[Fact] = []
+    # By address: who looks a fact up by its address refuses an envelope that has two of one.
+    facts: dict[str, Fact] = {}
     for event in events:
         if isinstance(event, ToolCalled):
             calls[event.tool_call_id] = event
         elif (fact := _fact_of(event, calls)) is not None:
-            facts.append(fact)
-    return sample_facts(facts, MAX_FACTS)
+            facts[fact.address] = fact
+    return sample_facts([*facts.values()], MAX_FACTS)
 
 
 def sample_facts(facts: Sequence[Fact], bound: int) -> FactSample:
