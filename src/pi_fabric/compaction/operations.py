@@ -76,15 +76,15 @@ class Performed:
 def operations_of(events: Sequence[Event]) -> list[Performed]:
     """Every finished operation, in the order in which they ended.
 
-    A result belongs to the newest call of its id that came before it. A result without one is an operation
-    without arguments, addressed by itself.
+    A call and a result belong together wherever they stand; of several calls with one id the last counts. A
+    result without a call is an operation without arguments, addressed by itself.
     """
-    calls: dict[str, ToolCalled] = {}
+    calls = {event.tool_call_id: event for event in events if isinstance(event, ToolCalled)}
+    # An empty id says nothing about who belongs to whom.
+    calls.pop("", None)
     performed: list[Performed] = []
     for event in events:
-        if isinstance(event, ToolCalled):
-            calls[event.tool_call_id] = event
-        elif isinstance(event, ToolResulted):
+        if isinstance(event, ToolResulted):
             performed.append(_direct(event, calls.get(event.tool_call_id)))
         elif isinstance(event, BashRan):
             performed.append(_command(event))

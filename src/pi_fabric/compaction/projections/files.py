@@ -16,12 +16,13 @@ Kind = Literal["Created", "Written", "Modified", "Read"]
 # Per kind; the format's number.
 MAX_FILES = 24
 _KINDS: Final[tuple[Kind, ...]] = ("Created", "Written", "Modified", "Read")
-_SEPARATOR: Final = re.compile(r"[/\\]+")
+_NAME: Final = re.compile(r"[^/\\]+")
+HERE: Final = "./"
 
 
 def files(source: Source) -> Section:
     """Paths of file operations that succeeded, each with the address where it was first touched so."""
-    found = _by_kind(source.operations)
+    found = touched_files(source.operations)
     root = common_root([path for touched in found.values() for path in touched])
     lines = [label(f"Paths below {collapse(root)}")] if root else []
     omitted = 0
@@ -33,41 +34,8 @@ def files(source: Source) -> Section:
     return Section(name="files", lines=tuple(lines), omitted=omitted)
 
 
-def common_root(paths: Sequence[str]) -> str:
-    """The start that all paths share, in whole segments and as the first path writes it.
-
-    A single path shares all of itself. Empty when they share no segment, or only when written differently.
-    """
-    segments = [_segments(path) for path in paths]
-    shared = 0
-    for column in zip(*segments, strict=False):
-        if any(name != column[0] for name in column):
-            break
-        shared += 1
-    return _start(paths[0], shared) if shared else ""
-
-
-def _segments(path: str) -> list[str]:
-    return [name for name in _SEPARATOR.split(path) if name]
-
-
-def _start(path: str, count: int) -> str:
-    """`path` up to the end of its segment number `count`."""
-    ends = [found.end() for found in re.finditer(r"[^/\\]+", path)]
-    return path[: ends[count - 1]]
-
-
-def _line_below(root: str) -> Callable[[tuple[str, str]], Line]:
-    def line(touched: tuple[str, str]) -> Line:
-        path, address = touched
-        rest = path[len(root) :] if root and path.startswith(root) else path
-        return item(address, collapse(rest) or ".")
-
-    return line
-
-
-def _by_kind(operations: Iterable[Performed]) -> dict[Kind, dict[str, str]]:
-    """Path to address, per kind; what was also changed is not listed as read."""
+def touched_files(operations: Iterable[Performed]) -> dict[Kind, dict[str, str]]:
+    """Per kind, paths in order and where each was first touched so; what was changed is not also read."""
     found: dict[Kind, dict[str, str]] = {kind: {} for kind in _KINDS}
     for done in operations:
         if done.succeeded and (path := done.path) is not None:
@@ -75,6 +43,43 @@ def _by_kind(operations: Iterable[Performed]) -> dict[Kind, dict[str, str]]:
     changed = {path for kind in _KINDS if kind != "Read" for path in found[kind]}
     found["Read"] = {path: address for path, address in found["Read"].items() if path not in changed}
     return found
+
+
+def common_root(paths: Sequence[str]) -> str:
+    """The folders that all paths share, up to and with a separator.
+
+    The name at a path's end is no folder. Empty when no segment is shared; `./` when one is, but nothing
+    can be taken off: it is a name, or the paths write it differently.
+    """
+    segments = [_segments(path) for path in paths]
+    shared = 0
+    for column in zip(*segments, strict=False):
+        if any(name != column[0] for name in column):
+            break
+        shared += 1
+    if not shared:
+        return ""
+    folders = min(shared, *(len(names) - 1 for names in segments))
+    root = _start(paths[0], folders)
+    return root if folders and all(path.startswith(root) for path in paths) else HERE
+
+
+def _segments(path: str) -> list[str]:
+    return _NAME.findall(path)
+
+
+def _start(path: str, count: int) -> str:
+    """`path` up to the segment after its first `count`."""
+    starts = [found.start() for found in _NAME.finditer(path)]
+    return path[: starts[count]]
+
+
+def _line_below(root: str) -> Callable[[tuple[str, str]], Line]:
+    def line(touched: tuple[str, str]) -> Line:
+        path, address = touched
+        return item(address, collapse(path.removeprefix(root)))
+
+    return line
 
 
 def _kind(done: Performed) -> Kind:

@@ -2,6 +2,7 @@
 
 from pi_fabric.base.jsonvalue import UNDEFINED, JsonObject, stringify
 from pi_fabric.base.jstext import collapse, first_line, truncate
+from pi_fabric.compaction.operations import operations_of
 from pi_fabric.compaction.projections.source import Source
 from pi_fabric.compaction.section import Line, Section, omission
 from pi_fabric.history.events.model import (
@@ -31,13 +32,18 @@ def transcript(source: Source) -> Section:
     omitted = source.events[: len(source.events) - len(shown)]
     lines: list[Line] = []
     if omitted:
-        lines.append(omission(len(omitted), omitted[0].entry_id, omitted[-1].entry_id))
+        lines.append(omission(len(omitted), address_of(omitted[0]), address_of(omitted[-1])))
     lines += [_line(event) for event in shown if not (isinstance(event, Thinking) and event.is_empty)]
     return Section(name="transcript", lines=tuple(lines), omitted=len(omitted))
 
 
+def address_of(event: Event) -> str:
+    """Where the event can be opened."""
+    return event.address if isinstance(event, FabricPhase | FabricOperation) else event.entry_id
+
+
 def _line(event: Event) -> Line:
-    address = event.address if isinstance(event, FabricPhase | FabricOperation) else event.entry_id
+    address = address_of(event)
     text = f"#{event.index} [{collapse(address)}] {_told(event)}"
     return Line(text=text, first=address, last=address, count=1)
 
@@ -62,7 +68,13 @@ def _told(event: Event) -> str:
         case FabricPhase():
             return f"phase {_name(event.phase)}"
         case FabricOperation():
-            return f"{_name(event.ref)} {event.outcome.replace('_', ' ')}"
+            target = next(iter(operations_of([event]))).target
+            words = [
+                _name(event.ref),
+                truncate(target or "", ARGUMENT_UNITS),
+                event.outcome.replace("_", " "),
+            ]
+            return " ".join(word for word in words if word)
 
 
 def _custom(event: CustomMessage) -> str:
