@@ -14,7 +14,7 @@ from pi_fabric.base.process import child_process
 from pi_fabric.history.session import context_messages, context_tokens, estimate_tokens, read_session
 from tools import install_pi
 
-pytestmark = [pytest.mark.anyio, pytest.mark.pi]
+pytestmark = pytest.mark.pi
 
 SCRIPT = Path(__file__).parent / "data" / "pi_context.mjs"
 HEADER = {"type": "session", "version": 3, "id": "s1", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/"}
@@ -105,13 +105,13 @@ async def ask_pi(version: str, paths: list[Path]) -> list[JsonObject]:
 
 
 @pytest.mark.requirement("session:context:as-pi")
-async def test_contexts_sizes_and_estimates_are_those_of_pi(version: str, tmp_path: Path) -> None:
+def test_contexts_sizes_and_estimates_are_those_of_pi(version: str, tmp_path: Path) -> None:
     is_new = version != install_pi.FLOOR
     paths = [write_any(tmp_path / f"{seed}.jsonl", seed, is_new=is_new) for seed in range(200)]
     long = tmp_path / "long.jsonl"
     write_session(long, entries=2_000, size_bytes=2_000_000, seed=1)
 
-    answers = await ask_pi(version, [*paths, long])
+    answers = anyio.run(ask_pi, version, [*paths, long])
 
     for path, answer in zip([*paths, long], answers, strict=True):
         branch = read_session(path).branch()

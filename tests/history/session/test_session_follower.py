@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from session_branches import said
 
-from pi_fabric.base.errors import LimitReached
+from pi_fabric.base.errors import LimitReached, StoreError
 from pi_fabric.base.jsonl import append_records
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.history.session import Growth, SessionFollower, read_session
@@ -149,6 +149,27 @@ def test_a_file_that_was_removed_is_empty_and_may_come_back(path: Path) -> None:
 
     assert (gone, entries_then) == (Growth(first_new=0, is_anew=True), [])
     assert back == Growth(first_new=0, is_anew=False)
+    assert ids(follower.session.entries) == ["e1"]
+
+
+@pytest.mark.requirement("session:follow:replaced")
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file whose reading fails")
+def test_after_reading_failed_half_way_the_file_is_read_from_its_start(path: Path, tmp_path: Path) -> None:
+    real = tmp_path / "real.jsonl"
+    append_records(real, [HEADER, said(1, "user", "a")])
+    path.symlink_to(real)
+    follower = SessionFollower(path)
+    follower.catch_up()
+
+    path.unlink()
+    path.symlink_to("/proc/self/mem")
+    with pytest.raises(StoreError, match="cannot be followed: Input/output error"):
+        follower.catch_up()
+    path.unlink()
+    path.symlink_to(real)
+    growth = follower.catch_up()
+
+    assert growth == Growth(first_new=0, is_anew=True)
     assert ids(follower.session.entries) == ["e1"]
 
 

@@ -1,4 +1,5 @@
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -256,6 +257,14 @@ def test_a_session_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path
 def test_a_file_that_cannot_be_read_is_told_with_its_path(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"none\.jsonl: the session cannot be read: No such file"):
         read_session(tmp_path / "none.jsonl")
+
+
+@pytest.mark.requirement("session:read:bounded")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(StoreError, match="not a regular file"):
+        read_session(tmp_path / "pipe")
 
 
 @pytest.mark.requirement("session:read:names")

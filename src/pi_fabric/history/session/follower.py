@@ -1,7 +1,7 @@
 """Following a session file while Pi appends to it.
 
 Each call reads only what is new, so that the entries are decoded before somebody asks for them. Memory is
-that of the decoded entries, up to three times the file, plus the longest line; a file beyond the bound is
+that of the decoded entries, about three times the file, plus the longest line; a file beyond the bound is
 refused.
 """
 
@@ -14,11 +14,14 @@ from pi_fabric.base.collector import collection_paused
 from pi_fabric.base.errors import StoreError
 from pi_fabric.base.jsonl import read_records
 from pi_fabric.history.session.log import Session
-from pi_fabric.history.session.reader import MAX_SESSION_BYTES, check_size
+from pi_fabric.history.session.reader import MAX_SESSION_BYTES, open_session
 
 # What was read last is compared before more is read: a file rewritten in place keeps its inode and may
 # have grown, but its ids are other ones.
 _TAIL_BYTES: Final = 512
+
+# Identity that no file has.
+_NO_FILE: Final = (-1, -1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +70,7 @@ class SessionFollower:
             LimitReached: If it has grown beyond the bound.
         """
         try:
-            with self._path.open("rb", buffering=0) as stream:
+            with open_session(self._path, self._max_bytes) as stream:
                 return self._catch_up(stream)
         except FileNotFoundError:
             was_there = self._place is not None
@@ -80,17 +83,16 @@ class SessionFollower:
 
     def _catch_up(self, stream: BinaryIO) -> Growth:
         status = os.fstat(stream.fileno())
-        check_size(self._path, status.st_size, self._max_bytes)
-        place = _Place((status.st_dev, status.st_ino))
-        is_anew = False
-        if self._place is not None:
-            is_anew = not _is_continued(stream, self._place, place.identity, status.st_size)
-            place = place if is_anew else self._place
+        identity = (status.st_dev, status.st_ino)
+        known = self._place
+        is_anew = known is not None and not _is_continued(stream, known, identity, status.st_size)
         if is_anew:
             self.session = Session(self._path)
         first_new = len(self.session.entries)
+        # Whatever ends the reading half-way, the next call then starts anew.
+        self._place = _Place(_NO_FILE)
         with collection_paused():
-            self._place = self._read_on(stream, place)
+            self._place = self._read_on(stream, _Place(identity) if known is None or is_anew else known)
         return Growth(first_new=first_new, is_anew=is_anew)
 
     def _read_on(self, stream: BinaryIO, place: _Place) -> _Place:

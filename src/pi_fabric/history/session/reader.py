@@ -1,14 +1,15 @@
 """Reading a whole session file, once."""
 
+import stat
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from pi_fabric.base.collector import collection_paused
 from pi_fabric.base.errors import LimitReached, StoreError
 from pi_fabric.base.jsonl import read_records
 from pi_fabric.history.session.log import Session
 
-# Decoded, a file takes up to three times its size in memory.
+# Decoded, a file takes about three times its size in memory.
 MAX_SESSION_BYTES: Final = 1024 * 1024 * 1024
 
 
@@ -28,23 +29,26 @@ def read_session(path: Path, *, max_bytes: int = MAX_SESSION_BYTES) -> Session:
     """
     session = Session(path)
     try:
-        with path.open("rb", buffering=0) as stream:
-            check_size(path, stream.seek(0, 2), max_bytes)
-            stream.seek(0)
-            with collection_paused():
-                for record in read_records(stream):
-                    session.add(record)
+        with open_session(path, max_bytes) as stream, collection_paused():
+            for record in read_records(stream):
+                session.add(record)
     except OSError as error:
         raise StoreError(path, f"the session cannot be read: {error.strerror or error}") from error
     return session
 
 
-def check_size(path: Path, size_bytes: int, max_bytes: int) -> None:
-    """Refuse a file that is too large to hold.
+def open_session(path: Path, max_bytes: int) -> BinaryIO:
+    """Open a session file, unless it is too large to hold.
 
     Raises:
-        LimitReached: If it is.
+        OSError: If it cannot be opened.
+        StoreError: If it is no regular file; opening a pipe would wait for its writer.
+        LimitReached: If it is larger than `max_bytes`.
     """
-    if size_bytes > max_bytes:
-        hint = f"this one has {size_bytes}: {path}. Fork or compact the session into a new file"
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise StoreError(path, "not a regular file, so no session can be read from it")
+    if status.st_size > max_bytes:
+        hint = f"this one has {status.st_size}: {path}. Fork or compact the session into a new file"
         raise LimitReached("a session file", max_bytes, "bytes", hint=hint)
+    return path.open("rb", buffering=0)
