@@ -7,6 +7,7 @@ of a branch summary only the typed facts count. Nothing here raises, whatever th
 import itertools
 from collections.abc import Iterable
 
+from pi_fabric.base.collector import collection_paused
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object
 from pi_fabric.base.jstext import is_blank
 from pi_fabric.history.events.branch_events import branch_events
@@ -37,7 +38,8 @@ def normalize(entries: Iterable[Json]) -> list[Event]:
         The events in order, indexed from 1 without gaps. The values in them are the entries' own, not copies.
     """
     normalizer = Normalizer()
-    return [event for entry in entries for event in normalizer.add(entry)]
+    with collection_paused():
+        return [event for entry in entries for event in normalizer.add(entry)]
 
 
 class Normalizer:
