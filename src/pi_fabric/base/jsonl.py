@@ -75,7 +75,7 @@ def read_records(
             continue
         try:
             value = decode(data)
-        except (ValueError, RecursionError):
+        except ValueError:
             yield Record(number, start, size, is_ended, UNDEFINED, "foreign" if is_ended else "torn")
         else:
             yield Record(number, start, size, is_ended, value, None)
