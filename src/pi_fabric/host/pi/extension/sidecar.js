@@ -137,10 +137,12 @@ export class Sidecar {
       // Its own group: Ctrl-C in the terminal is Pi's to interpret.
       const stdio = ["pipe", "pipe", "pipe"];
       run.child = spawn(python, args, { cwd, env, stdio, detached: true, windowsHide: true });
+      run.child.on("error", (error) => this.#lost(run, noStart(error)));
+      // Node gives no pipes where the system has no descriptors left.
+      if (!run.child.stdout) throw new Error("too many files are open");
     } catch (error) {
       throw this.#lost(run, noStart(error));
     }
-    run.child.on("error", (error) => this.#lost(run, noStart(error)));
     this.#listen(run);
     try {
       run.info = await run.peer.request("initialize", this.hello(), { timeoutMs: START_MS, isBackground: true });
