@@ -4,9 +4,9 @@ Pure: no clock, no files, no model. Text of earlier summaries is never read; eve
 entries, every time anew, so no error is handed on.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pi_fabric.base.jsonvalue import Json, JsonObject, utf16_length
 from pi_fabric.compaction.assemble import Assembled, assemble, covered_range, told_until
@@ -19,6 +19,12 @@ from pi_fabric.compaction.outcome import Compiled, Declined
 from pi_fabric.config.model import CompactionFill
 from pi_fabric.history.events.model import Event
 from pi_fabric.history.events.normalize import normalize
+
+Reason: TypeAlias = Literal["manual", "threshold", "overflow"]
+
+
+EventsBefore: TypeAlias = Callable[[int], Sequence[Event]]
+"""What `normalize` gives for so many of the branch's first entries, from somebody who has it ready."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +43,7 @@ class CompactionEvent:
     """Part of the window that may be in use afterwards."""
     fill: CompactionFill = "ratio"
     custom_instructions: str | None = None
-    reason: Literal["manual", "threshold", "overflow"] | None = None
+    reason: Reason | None = None
     """Why the host compacts; None from a host that does not say."""
 
     def budget(self) -> Budget | None:
@@ -52,7 +58,12 @@ class CompactionEvent:
         )
 
 
-def compile_summary(event: CompactionEvent, *, enrichers: Sequence[Enricher] = ()) -> Compiled | Declined:
+def compile_summary(
+    event: CompactionEvent,
+    *,
+    enrichers: Sequence[Enricher] = (),
+    events_before: Callable[[int], Sequence[Event]] | None = None,
+) -> Compiled | Declined:
     """Compile the compaction of a branch.
 
     Total for any JSON objects as entries; the same event gives the same bytes.
@@ -60,6 +71,8 @@ def compile_summary(event: CompactionEvent, *, enrichers: Sequence[Enricher] = (
     Args:
         event: What the host tells.
         enrichers: Add notes to sections; none ship.
+        events_before: Gives what `normalize` makes of the first N entries, for a caller that followed the
+            branch and has it; None normalizes here.
 
     Returns:
         The compaction, or why there is none: the request breaks the protocol, nothing is live, nothing was
@@ -71,7 +84,8 @@ def compile_summary(event: CompactionEvent, *, enrichers: Sequence[Enricher] = (
     cut = find_live_cut(event.entries, tokens_before=event.tokens_before, budget=event.budget())
     if isinstance(cut, Empty):
         return Declined(cause="empty-live-window")
-    events = normalize(event.entries[: cut.source_end])
+    given = events_before(cut.source_end) if events_before else None
+    events = normalize(event.entries[: cut.source_end]) if given is None else given
     if not events:
         return Declined(cause="no-source-events")
     assembled = assemble(

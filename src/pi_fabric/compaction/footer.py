@@ -6,11 +6,12 @@ from pi_fabric.base.jstext import collapse
 from pi_fabric.compaction.render import MAX_FOOTER_BYTES, RULE, render_block
 from pi_fabric.compaction.section import label
 
-# Names only what this product serves. Ids stay whole unless somebody made them absurdly long.
-RECALL: Final = (
-    "An address such as e1 is an entry of this session, e1/2 a call within it. To read: "
-    'memory.expand({session, entryIds: ["e1"]}) or {operationAddresses: ["e1/2"]}; '
-    'to search: memory.recall({query: "words"}).'
+# Names only what this product serves, and no address that is not one.
+_RECALL: Final = (
+    "Each address is an entry id, or id/n for call n of a program. "
+    'Read: memory.expand({{session, entryIds: ["{0}"]}}) or {{session, operationAddresses: ["id/n"]}}, '
+    'with branches: "all" for a branch that was left. '
+    'Search, and get the session\'s name: memory.recall({{query: "words"}}).'
 )
 
 
@@ -22,6 +23,7 @@ def footer(first: str, last: str, timestamp: str) -> str:
         last: Id of the last one.
         timestamp: Of the newest summarized entry, as the session has it; empty when it has none.
     """
+    start, end = collapse(first), collapse(last)
     until = f", until {collapse(timestamp)}" if timestamp else ""
-    source = f"Made from entries {collapse(first)} to {collapse(last)}{until}; the session keeps them all."
-    return render_block(RULE, [label(source), label(RECALL)], MAX_FOOTER_BYTES)
+    source = f"Made from entries {start} to {end}{until}. The session file keeps them all."
+    return render_block(RULE, [label(source), label(_RECALL.format(start))], MAX_FOOTER_BYTES)

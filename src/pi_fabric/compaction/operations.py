@@ -5,8 +5,9 @@ call, a command by the entry of its result, a nested one by `entry/sequence`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject
 from pi_fabric.base.jstext import is_blank
@@ -17,13 +18,15 @@ FILE_TOOLS: Final = frozenset({"read", "edit", "write", "grep", "find", "ls"})
 """Tools whose path is an address; called bare by the model or as `pi.NAME` by a program."""
 
 BASH: Final = "bash"
+_CORE_PREFIX: Final = "pi."
+# A bare name in a trace is one of Pi's own as well.
+_CORE_PROVIDERS: Final = frozenset({None, "pi"})
 # A path goes by any of these names; the first that is there counts.
 _PATH_KEYS: Final = ("path", "file", "dir")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Performed:
-    """One finished operation."""
+class Performed(msgspec.Struct, frozen=True, kw_only=True):
+    """One finished operation. A struct and no dataclass: a long branch has thousands, all made at once."""
 
     index: int
     """Of the event that tells its end."""
@@ -32,6 +35,10 @@ class Performed:
     tool: str | None
     """Name among Pi's own tools, bare; None for anything else."""
     args: JsonObject
+    path: str | None
+    """The path as given, when this is a file tool with one."""
+    command: str | None
+    """The command as given, when this is bash with one."""
     outcome: Outcome
     error: str | None = None
     """Its own words; None when it did not fail or said nothing."""
@@ -54,20 +61,6 @@ class Performed:
         return self.tool if self.tool in FILE_TOOLS else None
 
     @property
-    def path(self) -> str | None:
-        """The path as given, when this is a file tool with one."""
-        if self.file_tool is None:
-            return None
-        given = next((self.args[key] for key in _PATH_KEYS if self.args.get(key) is not None), None)
-        return given if isinstance(given, str) and not is_blank(given) else None
-
-    @property
-    def command(self) -> str | None:
-        """The command as given, when this is bash with one."""
-        given = self.args.get("command") if self.tool == BASH else None
-        return given if isinstance(given, str) else None
-
-    @property
     def target(self) -> str | None:
         """What it worked on, when that is a path or a command."""
         return self.command if self.path is None else self.path
@@ -87,45 +80,53 @@ def operations_of(events: Sequence[Event]) -> list[Performed]:
         if isinstance(event, ToolResulted):
             performed.append(_direct(event, calls.get(event.tool_call_id)))
         elif isinstance(event, BashRan):
-            performed.append(_command(event))
+            performed.append(_ran(event))
         elif isinstance(event, FabricOperation):
             performed.append(_nested(event))
     return performed
 
 
 def _direct(event: ToolResulted, call: ToolCalled | None) -> Performed:
-    ref = call.name if call else event.tool_name
+    ref, args = (call.name, call.args) if call else (event.tool_name, {})
+    tool = _core_tool(ref.removeprefix(_CORE_PREFIX))
     return Performed(
         index=event.index,
         address=call.entry_id if call else event.entry_id,
         ref=ref,
-        tool=_core_tool(ref.removeprefix("pi.")),
-        args=call.args if call else {},
+        tool=tool,
+        args=args,
+        path=_path(tool, args),
+        command=_command(tool, args),
         outcome="failed" if event.is_error else "succeeded",
         error=event.text if event.is_error else None,
     )
 
 
-def _command(event: BashRan) -> Performed:
+def _ran(event: BashRan) -> Performed:
     return Performed(
         index=event.index,
         address=event.entry_id,
         ref=BASH,
         tool=BASH,
         args={"command": event.command},
+        path=None,
+        command=event.command,
         outcome="failed" if event.is_error else "succeeded",
         error=event.error,
     )
 
 
 def _nested(event: FabricOperation) -> Performed:
+    # Other providers have tools of these names too.
+    tool = _core_tool(event.tool) if event.provider in _CORE_PROVIDERS else None
     return Performed(
         index=event.index,
         address=event.address,
         ref=event.ref,
-        # Other providers have tools of these names too.
-        tool=_core_tool(event.tool) if event.provider in (None, "pi") else None,
+        tool=tool,
         args=event.args,
+        path=_path(tool, event.args),
+        command=_command(tool, event.args),
         outcome=event.outcome,
         error=event.error,
         result=event.result,
@@ -135,3 +136,17 @@ def _nested(event: FabricOperation) -> Performed:
 
 def _core_tool(name: str) -> str | None:
     return name if name in FILE_TOOLS or name == BASH else None
+
+
+def _path(tool: str | None, args: JsonObject) -> str | None:
+    if tool not in FILE_TOOLS:
+        return None
+    for key in _PATH_KEYS:
+        if (given := args.get(key)) is not None:
+            return given if isinstance(given, str) and not is_blank(given) else None
+    return None
+
+
+def _command(tool: str | None, args: JsonObject) -> str | None:
+    given = args.get("command") if tool == BASH else None
+    return given if isinstance(given, str) else None

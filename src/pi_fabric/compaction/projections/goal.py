@@ -1,6 +1,6 @@
 """What the user wanted first, and how that changed."""
 
-from pi_fabric.base.bounds import clip_bytes
+from pi_fabric.base.bounds import ELLIPSIS, clip_bytes
 from pi_fabric.base.jstext import collapse, is_blank, truncate
 from pi_fabric.compaction.projections.source import Source
 from pi_fabric.compaction.sampling import sampled_lines
@@ -46,4 +46,6 @@ def _quoted(event: UserText, line: str) -> Line:
 
 
 def _later(event: UserText) -> Line:
-    return item(event.entry_id, truncate(event.text, LATER_UNITS))
+    text = truncate(event.text, LATER_UNITS)
+    count = sum(not is_blank(line) for line in event.text.split("\n")) if text.endswith(ELLIPSIS) else 1
+    return item(event.entry_id, f"{text} ({count} lines)" if count > 1 else text)

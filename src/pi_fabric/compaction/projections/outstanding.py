@@ -4,6 +4,7 @@ Nothing is read out of an error's words. A failure is over when a later operatio
 identity succeeded: tool and path, or command, or ref and arguments.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from pi_fabric.base.jsonvalue import stringify
@@ -43,18 +44,19 @@ def identity(done: Performed) -> str:
 
 def _sorted(operations: Sequence[Performed]) -> tuple[list[Performed], list[Resolved]]:
     failures = [done for done in operations if not done.succeeded]
-    # Written arguments can be long, so a success is only identified where its ref ever failed.
+    # Written arguments can be long, so a success is only identified where its like ever failed.
     failed_names = {done.tool or done.ref for done in failures}
     successes: dict[str, list[Performed]] = {}
     for done in operations:
-        if done.succeeded and (done.tool or done.ref) in failed_names:
+        if (done.tool or done.ref) in failed_names and done.succeeded:
             successes.setdefault(identity(done), []).append(done)
     standing: list[Performed] = []
     resolved: list[Resolved] = []
     for failure in failures:
-        later = [done for done in successes.get(identity(failure), ()) if done.index > failure.index]
-        if later:
-            resolved.append((failure, later[0]))
+        same = successes.get(identity(failure), [])
+        later = bisect_right(same, failure.index, key=lambda done: done.index)
+        if later < len(same):
+            resolved.append((failure, same[later]))
         else:
             standing.append(failure)
     return standing, resolved
