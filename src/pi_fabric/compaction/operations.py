@@ -10,19 +10,14 @@ from typing import Final
 import msgspec
 
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject
-from pi_fabric.base.jstext import is_blank
+from pi_fabric.history.events.file_tools import FILE_TOOLS, path_argument
 from pi_fabric.history.events.model import BashRan, Event, FabricOperation, ToolCalled, ToolResulted
 from pi_fabric.protocol.actions import Outcome
-
-FILE_TOOLS: Final = frozenset({"read", "edit", "write", "grep", "find", "ls"})
-"""Tools whose path is an address; called bare by the model or as `pi.NAME` by a program."""
 
 BASH: Final = "bash"
 _CORE_PREFIX: Final = "pi."
 # A bare name in a trace is one of Pi's own as well.
 _CORE_PROVIDERS: Final = frozenset({None, "pi"})
-# A path goes by any of these names; the first that is there counts.
-_PATH_KEYS: Final = ("path", "file", "dir")
 
 
 class Performed(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,12 +134,8 @@ def _core_tool(name: str) -> str | None:
 
 
 def _path(tool: str | None, args: JsonObject) -> str | None:
-    if tool not in FILE_TOOLS:
-        return None
-    for key in _PATH_KEYS:
-        if (given := args.get(key)) is not None:
-            return given if isinstance(given, str) and not is_blank(given) else None
-    return None
+    named = path_argument(args) if tool in FILE_TOOLS else None
+    return None if named is None else named[1]
 
 
 def _command(tool: str | None, args: JsonObject) -> str | None:
