@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from pi_fabric.compaction.compile import CompactionEvent, compile_summary
+from pi_fabric.compaction.compile import CompactionEvent, EventsBefore, compile_summary
 from pi_fabric.compaction.outcome import Compiled, Declined
 from pi_fabric.compaction.request import PI_VCC_SENTINEL
 from pi_fabric.config.model import CompactionEngine
@@ -31,7 +31,11 @@ class Decision:
 
 
 def decide_compaction(
-    event: CompactionEvent, *, engine: CompactionEngine = "fabric", has_pi_vcc_result: bool = False
+    event: CompactionEvent,
+    *,
+    engine: CompactionEngine = "fabric",
+    has_pi_vcc_result: bool = False,
+    events_before: EventsBefore | None = None,
 ) -> Decision:
     """Decide what the handler does before a compaction.
 
@@ -40,10 +44,11 @@ def decide_compaction(
         engine: Who compacts, as configured.
         has_pi_vcc_result: True when an earlier handler of pi-vcc marked the event; a cancel would erase its
             result, so there is none but for a request that breaks the protocol.
+        events_before: As `compile_summary` takes it.
     """
     if event.custom_instructions == PI_VCC_SENTINEL or engine != "fabric":
         return Decision(kind="undefined")
-    outcome = compile_summary(event)
+    outcome = compile_summary(event, events_before=events_before)
     if isinstance(outcome, Compiled):
         return Decision(kind="compaction", compiled=outcome)
     leaves = has_pi_vcc_result and not outcome.cause.startswith("instruction:")
