@@ -18,12 +18,13 @@ from pi_fabric.execution.model import ExecResult
 from pi_fabric.protocol.actions import Provider
 from pi_fabric.protocol.events import EventSink
 from pi_fabric.protocol.host import HostPorts
+from pi_fabric.providers.compact import CompactProvider
 from pi_fabric.providers.pi import PiProvider
 from pi_fabric.runtime.engine import Engine
 from pi_fabric.runtime.engines import ENGINES
 from pi_fabric.runtime.typescript import TypeScript
 
-NOT_YET = ("extensions", "agents", "mesh", "memory", "state", "schema", "compact", "mcp")
+NOT_YET = ("extensions", "agents", "mesh", "memory", "state", "schema", "mcp")
 """Namespaces that a program finds and that no provider answers for in this version."""
 
 
@@ -99,7 +100,7 @@ async def open_fabric(
     """
     environment = os.environ if environ is None else environ
     registry = (
-        Registry([PiProvider(ports.tools)], absent=_absences(config))
+        Registry(_providers(ports), absent=_absences(config, ports))
         if providers is None
         else Registry(providers)
     )
@@ -135,11 +136,23 @@ def _engine(config: FabricConfig) -> Engine:
     return engine()
 
 
-def _absences(config: FabricConfig) -> dict[str, Absence]:
+def _providers(ports: HostPorts) -> list[Provider]:
+    providers: list[Provider] = [PiProvider(ports.tools)]
+    if ports.compaction is not None:
+        providers.append(CompactProvider(ports.compaction))
+    return providers
+
+
+def _absences(config: FabricConfig, ports: HostPorts) -> dict[str, Absence]:
     absences = {
         name: Absence(reason=f"{name}.* is not part of pi-fabric {__version__} yet", hint="See the README.")
         for name in NOT_YET
     }
+    if ports.compaction is None:
+        absences["compact"] = Absence(
+            reason="compact.* needs a host whose session can be compacted",
+            hint="Run the program inside Pi; `pi-fabric compact` looks at any session from the shell.",
+        )
     switches = {
         "agents": ("subagents.enabled", config.subagents.enabled),
         "mesh": ("mesh.enabled", config.mesh.enabled),

@@ -42,6 +42,7 @@ class Call:
             update=lambda partial: None,
             attach=self.images.append,
             executed=self.executed.append,
+            activity=lambda entity: None,
         )
 
 

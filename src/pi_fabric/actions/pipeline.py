@@ -27,6 +27,7 @@ from pi_fabric.protocol.events import (
     CallResolved,
     CallStarted,
     CallUpdated,
+    EntityUpdated,
     EventSink,
 )
 
@@ -191,10 +192,14 @@ class _Call:
             update=self._tell_partial,
             attach=self._context.attach,
             executed=self._tell_executed,
+            activity=self._tell_activity,
         )
 
     def _tell_partial(self, partial: Json) -> None:
         self._context.sink(CallUpdated(sequence=self._sequence, partial=partial))
+
+    def _tell_activity(self, entity: JsonObject) -> None:
+        self._context.sink(EntityUpdated(sequence=self._sequence, entity=entity))
 
     def _tell_executed(self, args: JsonObject) -> None:
         self._context.sink(CallPrepared(sequence=self._sequence, args=args))

@@ -92,6 +92,8 @@ class CallContext:
     """Add an image to the outer tool result."""
     executed: Callable[[JsonObject], None]
     """Report arguments that a hook of the host changed before the call ran."""
+    activity: Callable[[JsonObject], None]
+    """Tell of something that lives on after the call: `kind` and `id`, and what there is to show."""
 
 
 class Provider(Protocol):

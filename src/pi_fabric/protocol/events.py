@@ -99,6 +99,15 @@ class ActivityUpdated:
     data: JsonObject
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityUpdated:
+    """A call told of something that lives on after it: a request, an agent, an actor."""
+
+    sequence: int
+    entity: JsonObject
+    """`kind` and `id`, and what there is to show of it."""
+
+
 ExecutionEvent: TypeAlias = (
     CallStarted
     | CallResolved
@@ -109,5 +118,20 @@ ExecutionEvent: TypeAlias = (
     | ProgressReported
     | LogWritten
     | ActivityUpdated
+    | EntityUpdated
 )
 EventSink: TypeAlias = Callable[[ExecutionEvent], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicEvent:
+    """Something of Fabric's own that other participants may want to hear of."""
+
+    topic: str
+    """Reserved: begins with `fabric.`."""
+    kind: str
+    data: JsonObject
+
+
+TopicSink: TypeAlias = Callable[[TopicEvent], None]
+"""Passes an event on as well as it can; must not block and must not raise."""

@@ -70,6 +70,33 @@ class ModelsPort(Protocol):
         ...
 
 
+class CompactionPort(Protocol):
+    """Takes requests for a compaction; the host makes it when the agent has settled."""
+
+    def request(
+        self,
+        *,
+        reason: str | None = None,
+        instructions: str | None = None,
+        preserve: Sequence[str] | None = None,
+        requested_by: str | None = None,
+    ) -> JsonObject:
+        """Keep a request in place of one that waits; returns it as programs see it.
+
+        Raises:
+            RequestError: If it is out of bounds.
+        """
+        ...
+
+    def status(self) -> JsonObject:
+        """`{pending?, last?}`."""
+        ...
+
+    def cancel(self) -> None:
+        """Drop the request that waits."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPorts:
     """Everything a host offers; an absent port means that what needs it is unavailable."""
@@ -77,3 +104,4 @@ class HostPorts:
     tools: ToolPort | None = None
     approvals: ApprovalPort | None = None
     models: ModelsPort | None = None
+    compaction: CompactionPort | None = None

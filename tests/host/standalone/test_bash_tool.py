@@ -109,6 +109,7 @@ async def _settled(caller: Caller, command: str, **more: Json) -> Json:
         update=caller.updates.append,
         attach=lambda image: None,
         executed=lambda args: None,
+        activity=lambda entity: None,
     )
     return await PiProvider(caller.tools).invoke(
         "bash", {"command": command, "settle": True, **more}, context
