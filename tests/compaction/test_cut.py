@@ -263,6 +263,17 @@ def test_a_size_that_is_no_number_is_no_size(tokens_before: float) -> None:
     assert find_live_cut(path, tokens_before=tokens_before, budget=room_for(5)) == cut(path, keep=None)
 
 
+@pytest.mark.requirement("compaction:cut:total")
+def test_an_absurd_size_still_gives_a_cut() -> None:
+    path = branch(answer(1, used=1), user(5000), user(5))
+    budget = Budget(context_window=200_000, target_ratio=0.5)
+
+    found = find_live_cut(path, tokens_before=1.7e308, budget=budget)
+
+    assert isinstance(found, LiveCut)
+    assert found.first_kept_entry_id == ""
+
+
 @pytest.mark.requirement("compaction:cut:explained")
 def test_each_place_says_what_speaks_against_it() -> None:
     path = branch(LARGE, user(50), marker("e1"), answer(20, "a"), answer(10), result("a", 10), user(10))

@@ -42,6 +42,7 @@ def test_what_is_absent_is_not_written() -> None:
         (CompactRequest(preserve=("é" * 1025,)), "preserve-item-too-large"),
         (CompactRequest(preserve=("a",) * 17), "preserve-too-many"),
         (CompactRequest(preserve=("\x01" * 1000,) * 8), "encoded-source-too-large"),
+        (CompactRequest(preserve=("é" * 1024,) * 8), "encoded-source-too-large"),
     ],
 )
 def test_what_the_decoder_would_refuse_is_not_encoded(request_: CompactRequest, refusal: str) -> None:

@@ -99,6 +99,23 @@ def test_a_typed_request_gives_a_line_per_value_with_its_address() -> None:
     )
 
 
+@pytest.mark.requirement("compaction:instructions:typed")
+def test_as_many_items_and_bytes_as_allowed_are_shown() -> None:
+    items = ",".join(['"x"'] * 15 + [f'"{"é" * 1024}"'])
+
+    found = decoded(REQUEST_PREFIX + f'{{"version":1,"instructions":"{"i" * 8192}","preserve":[{items}]}}')
+
+    assert len(found.lines) == 17
+    assert found.policy.to_json() == {
+        "mode": "typed-v1",
+        "canonicalized": False,
+        "sourceBytes": 8192 + 15 + 2048,
+        "truncated": False,
+        "preserveCount": 16,
+        "omittedPreserveCount": 0,
+    }
+
+
 def test_a_typed_request_that_needs_no_change_says_so() -> None:
     policy = decoded(REQUEST_PREFIX + '{"preserve":["日本"],"version":10e-1}').policy
 

@@ -58,6 +58,11 @@ def test_only_the_last_marker_counts() -> None:
     assert live_ids(window) == ["e3", "e5"]
 
 
+@pytest.mark.requirement("compaction:window:last-marker")
+def test_the_summary_of_an_older_compaction_in_the_kept_range_still_counts() -> None:
+    assert read_window(branch(user(1), marker("", 10), user(2), marker("e1", 100))).raw_tokens == 113
+
+
 @pytest.mark.requirement("compaction:window:left-out")
 @pytest.mark.parametrize(
     "entry",

@@ -49,7 +49,7 @@ class Budget:
         """Tokens to plan with: the advertised window, or 90 % of what was too large for it."""
         if self.failed_tokens is None:
             return self.context_window
-        return min(self.context_window, max(1, math.floor(_FAILED_SHARE * self.failed_tokens)))
+        return min(self.context_window, math.floor(_FAILED_SHARE * self.failed_tokens))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,7 @@ def plan_budget(budget: Budget, calibration: Calibration, *, tokens_before: floa
         tokens_before: Real size of the context; at most `MAX_TOKENS`.
     """
     window = budget.working_window
-    safe = math.floor(_SAFE_WINDOW_SHARE * max(1, window - budget.reserve_tokens))
+    safe = math.floor(_SAFE_WINDOW_SHARE * (window - budget.reserve_tokens))
     smaller = math.floor(_SHRINK_SHARE * tokens_before)
     recent = (budget.keep_recent_tokens + SUMMARY_RESERVE_TOKENS) * calibration.scale
     wanted = max(math.floor(window * budget.target_ratio), math.ceil(calibration.overhead_tokens + recent))
