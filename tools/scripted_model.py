@@ -41,6 +41,8 @@ class Reply:
 
     text: str = ""
     calls: Sequence[ToolCall] = ()
+    error: str = ""
+    """Refuse the request with these words instead."""
 
 
 class ScriptedModel:
@@ -49,6 +51,10 @@ class ScriptedModel:
     def __init__(self, port: int = 0) -> None:
         self.requests: list[dict[str, Any]] = []
         """Request bodies, in order of arrival."""
+        self.context_window = 128_000
+        """As Pi's files tell it; set it before they are written."""
+        self.counts_tokens = False
+        """True reports a token for four characters of each request; False always 100 tokens."""
         self._replies: deque[Reply] = deque()
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler_for(self))
@@ -79,7 +85,12 @@ class ScriptedModel:
 
     def pi_files(self) -> dict[str, str]:
         """`models.json` and `settings.json` of a Pi agent folder that knows only this model."""
-        model = {"id": MODEL_ID, "name": "Scripted", "input": ["text", "image"], "contextWindow": 128_000}
+        model = {
+            "id": MODEL_ID,
+            "name": "Scripted",
+            "input": ["text", "image"],
+            "contextWindow": self.context_window,
+        }
         provider = {
             "baseUrl": self.url,
             "api": "openai-completions",
@@ -126,20 +137,32 @@ def _handler_for(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
             size = int(self.headers.get("content-length", 0))
             body = json.loads(self.rfile.read(size))
             reply = model.answer(body)
+            if reply.error:
+                self._refuse(reply.error)
+                return
             self.send_response(200)
             self.send_header("content-type", "text/event-stream")
             self.end_headers()
             try:
-                for event in _events(reply, body.get("model", MODEL_ID)):
+                prompt_tokens = size // 4 if model.counts_tokens else 100
+                for event in _events(reply, body.get("model", MODEL_ID), prompt_tokens):
                     self.wfile.write(b"data: " + json.dumps(event).encode() + b"\n\n")
                 self.wfile.write(b"data: [DONE]\n\n")
             except OSError:
                 return  # the client has aborted, which tests do on purpose
 
+        def _refuse(self, words: str) -> None:
+            answer = json.dumps({"error": {"message": words, "type": "invalid_request_error"}}).encode()
+            self.send_response(400)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
     return Handler
 
 
-def _events(reply: Reply, model: str) -> list[dict[str, Any]]:
+def _events(reply: Reply, model: str, prompt_tokens: int) -> list[dict[str, Any]]:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     starts = range(0, len(reply.text), DELTA_CHARS)
     deltas += [{"content": reply.text[start : start + DELTA_CHARS]} for start in starts]
@@ -160,8 +183,8 @@ def _events(reply: Reply, model: str) -> list[dict[str, Any]]:
     finish = "tool_calls" if reply.calls else "stop"
     choices: list[dict[str, Any]] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices.append({"index": 0, "delta": {}, "finish_reason": finish})
-    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
-    return [*(base | {"choices": [choice]} for choice in choices), base | {"choices": [], "usage": usage}]
+    sizes = {"prompt_tokens": prompt_tokens, "completion_tokens": 10, "total_tokens": prompt_tokens + 10}
+    return [*(base | {"choices": [choice]} for choice in choices), base | {"choices": [], "usage": sizes}]
 
 
 def _replies_in(path: Path) -> list[Reply]:

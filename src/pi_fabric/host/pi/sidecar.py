@@ -21,6 +21,7 @@ from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.execution.model import ExecResult
 from pi_fabric.host.pi.approvals import HAS_UI, PiApprovals
 from pi_fabric.host.pi.channel import LineChannel
+from pi_fabric.host.pi.compaction import PiCompaction
 from pi_fabric.host.pi.execution import CURRENT
 from pi_fabric.host.pi.models import PiModels
 from pi_fabric.host.pi.progress import Progress
@@ -65,6 +66,7 @@ class Sidecar:
         self._open_fabric = open_fabric
         self._load_settings = load_settings
         self._tools = PiTools(self._peer)
+        self._compaction = PiCompaction(lambda: self._greeted()[1].config.compaction)
         self._started_s = time.monotonic()
         self._hello: Hello | None = None
         self._settings: Settings | None = None
@@ -82,11 +84,18 @@ class Sidecar:
             "status": Method(handler=self._status),
             "providers": Method(handler=self._providers),
             "ping": Method(handler=_ping),
+            **self._compaction.methods(),
+        }
+        listeners = {
+            "host.tool.update": self._tools.on_update,
+            "turn": self._on_turn,
+            **self._compaction.listeners(),
         }
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._hold_engine)
             tasks.start_soon(self._warm_up)
-            await self._peer.run(methods, {"host.tool.update": self._tools.on_update, "turn": self._on_turn})
+            tasks.start_soon(self._compaction.follow)
+            await self._peer.run(methods, listeners)
             tasks.cancel_scope.cancel()
 
     async def _initialize(self, params: JsonObject, _call: InboundCall) -> Json:
@@ -107,6 +116,7 @@ class Sidecar:
             "python": sys.executable,
             "pid": os.getpid(),
             "fullCodeMode": settings.config.full_code_mode,
+            "compactionEngine": settings.config.compaction.engine,
             "notices": list(settings.notices),
         }
 

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import * as host from "@earendil-works/pi-coding-agent";
 import { prepareArguments } from "./arguments.js";
 import { registerCommand } from "./command.js";
+import { Compaction } from "./compaction.js";
 import { CodeMode } from "./mode.js";
 import { agentDir, findPython } from "./python.js";
 import { Sidecar } from "./sidecar.js";
@@ -51,6 +52,7 @@ class Extension {
       onReady: (info) => this.safely(() => this.onReady(info)),
       onLost: (error, loss) => this.safely(() => this.onLost(error, loss)),
     });
+    this.compaction = new Compaction(this.sidecar, (text, level) => this.warn(text, level));
   }
 
   register() {
@@ -58,6 +60,7 @@ class Extension {
     if (!this.canHide) observeRunner(host);
     this.declare(true);
     registerCommand(pi, this);
+    this.compaction.register(pi);
     pi.on("session_start", (_event, ctx) => this.safely(() => {
       this.ctx = ctx;
       this.sidecar.start();
@@ -144,6 +147,8 @@ class Extension {
     if (this.isLost) this.warn("Fabric's Python process runs again.", "info");
     this.isLost = false;
     for (const notice of info.notices ?? []) this.warn(notice);
+    this.compaction.engine = info.compactionEngine;
+    if (this.ctx) this.compaction.follow(this.ctx);
     const isFull = info.fullCodeMode === true;
     if (isFull !== this.declaredMode) this.declare(isFull);
     if (!isFull) this.mode.release();
