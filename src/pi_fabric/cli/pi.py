@@ -23,7 +23,7 @@ def pi() -> None:
 
 @app.command()
 def install() -> None:
-    """List the extension in Pi's settings; safe to repeat, and after each upgrade."""
+    """Put Fabric into Pi; repeat it after an upgrade."""
     done = put_in(agent_dir(os.environ))
     emit(_sentence(done, "Fabric is in Pi now", "Fabric was in Pi already"))
     for folder in done.replaced:
@@ -34,20 +34,20 @@ def install() -> None:
 
 @app.command()
 def uninstall() -> None:
-    """Take the extension out of Pi's settings; everything else in them stays."""
+    """Take Fabric out of Pi; other settings stay."""
     done = take_out(agent_dir(os.environ))
     emit(_sentence(done, "Fabric is out of Pi", "Fabric was not in Pi"))
 
 
 @app.command()
 def path() -> None:
-    """Print the extension's folder, for `pi -e` and `pi install`."""
+    """Print the extension's folder, for `pi -e`."""
     emit(str(EXTENSION_DIR))
 
 
 @app.command()
 def doctor(as_json: JsonOption = False, cwd: CwdOption = Path(), pi_program: PiOption = None) -> None:
-    """Find what is wrong between Pi and Fabric, and how to mend it."""
+    """Find what is wrong, and how to mend it."""
     report(cwd=cwd, pi=pi_program, as_json=as_json, has_engine=False)
 
 

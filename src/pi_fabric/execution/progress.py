@@ -13,7 +13,7 @@ from pi_fabric.protocol.events import (
 SHOWN_REFS = 4
 SHOWN_LOG_LINES = 3
 LINE_CHARS = 160
-# The library's own operations go on around the calls; naming them says nothing.
+# The library's own operations go on around the calls; counting them says nothing.
 OWN_PREFIX = "fabric."
 
 
@@ -39,9 +39,10 @@ class RunProgress:
             case CallStarted():
                 self._running[event.sequence] = event.ref
             case CallEnded():
-                self._running.pop(event.sequence, None)
-                self.done += 1
-                self.failed += event.outcome != "succeeded"
+                ref = self._running.pop(event.sequence, OWN_PREFIX)
+                if not ref.startswith(OWN_PREFIX):
+                    self.done += 1
+                    self.failed += event.outcome != "succeeded"
             case PhaseStarted():
                 self.phase = event.name[:LINE_CHARS]
             case ProgressReported():

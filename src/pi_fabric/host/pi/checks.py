@@ -81,7 +81,7 @@ async def _node(environ: Mapping[str, str]) -> Finding:
     number = tuple(int(part) for part in version.lstrip("v").split(".")[:2] if part.isdigit())
     text = f"{version or 'no version'} ({found})"
     if number < NODE_FLOOR:
-        return Finding(name="node", status="missing", text=text, fix=fix)
+        return Finding(name="node", status="missing", text=f"{text} is too old", fix=fix)
     return Finding(name="node", status="ok", text=text)
 
 

@@ -6,6 +6,7 @@ written to.
 """
 
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,6 +118,9 @@ def _remove_python(path: Path) -> bool:
         return False
     except OSError as error:
         raise StoreError(path, f"cannot be removed: {error.strerror or error}") from error
+    # Whatever else may lie in the folder keeps it.
+    with suppress(OSError):
+        path.parent.rmdir()
     return True
 
 

@@ -7,8 +7,11 @@ export function registerCommand(pi, extension) {
   const verbs = { status, reload, providers };
   pi.registerCommand("fabric", {
     description: "Fabric: status, reload, providers",
+    // A menu over a word that is complete would take the Enter that was meant to send it.
     getArgumentCompletions: (prefix) =>
-      Object.keys(verbs).filter((verb) => verb.startsWith(prefix)).map((verb) => ({ value: verb, label: verb })),
+      Object.keys(verbs)
+        .filter((verb) => verb !== prefix && verb.startsWith(prefix))
+        .map((verb) => ({ value: verb, label: verb })),
     handler: async (args, ctx) => {
       const verb = args.trim() || "status";
       if (!Object.hasOwn(verbs, verb)) return ctx.ui.notify(USAGE, "warning");

@@ -1,5 +1,5 @@
 // Which Python runs the sidecar: PI_FABRIC_PYTHON, what the installer wrote, the environment that
-// this folder is installed in, else python3 from PATH.
+// this folder is installed in, `.venv` of the checkout that it is part of, else python3 from PATH.
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +21,9 @@ export function findPython(directory, extensionDir) {
   } catch {
     // Not written yet, or by hand: the next place is as good.
   }
-  const environment = /^(.*)[\\/](?:lib[\\/]python3[^\\/]*|Lib)[\\/]site-packages[\\/]/.exec(extensionDir)?.[1];
+  const installed = /^(.*)[\\/](?:lib[\\/]python3[^\\/]*|Lib)[\\/]site-packages[\\/]/.exec(extensionDir)?.[1];
+  const checkout = /^(.*)[\\/]src[\\/]pi_fabric[\\/]/.exec(extensionDir)?.[1];
+  const environment = installed ?? (checkout && join(checkout, ".venv"));
   for (const name of ["bin/python3", "Scripts/python.exe"]) {
     const python = environment && join(environment, name);
     if (python && existsSync(python)) return { python, origin: "the environment of this package" };
