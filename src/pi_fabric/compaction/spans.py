@@ -1,6 +1,7 @@
 """Which places of a branch lie between a tool call and its result, and so must not become a cut."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object
 
@@ -18,52 +19,55 @@ def split_calls(branch: Sequence[JsonObject]) -> list[str | None]:
     Returns:
         As many items as entries: the id of the call, of several the one that reaches furthest, or None.
     """
-    ends = _span_ends(branch)
-    reaching: str | None = None
-    reaches_to = -1
-    parted: list[str | None] = []
+    spans = iter(_pairs(branch))
+    ahead = next(spans, None)
+    widest: _Span | None = None
+    split: list[str | None] = []
     for position in range(len(branch)):
-        parted.append(reaching if reaches_to >= position else None)
-        for call_id, end in ends.get(position, ()):
-            if end > reaches_to:
-                reaching, reaches_to = call_id, end
-    return parted
+        split.append(widest.call_id if widest and widest.last >= position else None)
+        while ahead and ahead.first == position:
+            if widest is None or ahead.last > widest.last:
+                widest = ahead
+            ahead = next(spans, None)
+    return split
 
 
-def _span_ends(branch: Sequence[JsonObject]) -> dict[int, list[tuple[str, int]]]:
-    """Call id and last position of each span, by its first position."""
-    first: dict[str, int] = {}
-    last: dict[str, int] = {}
-    called: set[str] = set()
-    answered: set[str] = set()
+@dataclass(slots=True, kw_only=True)
+class _Span:
+    """All entries that call with one id or answer it."""
+
+    call_id: str
+    first: int
+    last: int
+    is_called: bool = False
+    is_answered: bool = False
+
+
+def _pairs(branch: Sequence[JsonObject]) -> Iterator[_Span]:
+    """Spans with both halves, in the order of their first entries."""
+    spans: dict[str, _Span] = {}
     for position, entry in enumerate(branch):
-        calls, answers = _halves(entry)
-        called.update(calls)
-        answered.update(answers)
-        for call_id in (*calls, *answers):
-            first.setdefault(call_id, position)
-            last[call_id] = position
-    ends: dict[int, list[tuple[str, int]]] = {}
-    for call_id, start in first.items():
-        if call_id in called and call_id in answered:
-            ends.setdefault(start, []).append((call_id, last[call_id]))
-    return ends
+        message = entry.get("message")
+        if not is_object(message) or entry.get("type") != "message":
+            continue
+        role = message.get("role")
+        if role == "toolResult":
+            _extend(spans, message.get("toolCallId"), position, is_call=False)
+        content = message.get("content") if role == "assistant" else None
+        for part in content if is_array(content) else ():
+            if is_object(part) and part.get("type") == "toolCall":
+                _extend(spans, part.get("id"), position, is_call=True)
+    return (span for span in spans.values() if span.is_called and span.is_answered)
 
 
-def _halves(entry: JsonObject) -> tuple[Sequence[str], Sequence[str]]:
-    """The ids that an entry calls with, and the one that it answers."""
-    message = entry.get("message")
-    if not is_object(message) or entry.get("type") != "message":
-        return (), ()
-    role = message.get("role")
-    if role == "toolResult":
-        return (), _usable([message.get("toolCallId")])
-    content = message.get("content")
-    if role == "assistant" and is_array(content):
-        parts = [part for part in content if is_object(part) and part.get("type") == "toolCall"]
-        return _usable([part.get("id") for part in parts]), ()
-    return (), ()
-
-
-def _usable(ids: Sequence[Json]) -> list[str]:
-    return [call_id for call_id in ids if isinstance(call_id, str) and call_id]
+def _extend(spans: dict[str, _Span], call_id: Json, position: int, *, is_call: bool) -> None:
+    if not isinstance(call_id, str) or not call_id:
+        return
+    span = spans.get(call_id)
+    if span is None:
+        span = spans[call_id] = _Span(call_id=call_id, first=position, last=position)
+    span.last = position
+    if is_call:
+        span.is_called = True
+    else:
+        span.is_answered = True
