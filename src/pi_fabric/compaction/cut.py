@@ -1,8 +1,6 @@
 """Where a branch is cut: what Pi keeps as it is, and what the summary takes the place of."""
 
-import math
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
@@ -10,7 +8,7 @@ from pi_fabric.base.jsonvalue import JsonObject, is_finite_number
 from pi_fabric.compaction.budget import MAX_TOKENS, Budget, BudgetFigures, plan_budget
 from pi_fabric.compaction.calibration import calibrate
 from pi_fabric.compaction.spans import split_calls
-from pi_fabric.compaction.window import Window, read_window
+from pi_fabric.compaction.window import ContextEntry, Window, read_window
 
 Block: TypeAlias = Literal[
     "nothing-before", "over-budget", "before-marker", "splits-call", "inside-turn", "no-unique-id"
@@ -123,39 +121,59 @@ def _chosen(
     free = (candidate for candidate in candidates if not candidate.blocks)
     if figures is not None:
         return next(free, None)
-    return next(iter(deque(free, maxlen=1)), None)
+    return max(free, key=lambda candidate: candidate.position, default=None)
 
 
 def _candidates(
     entries: Sequence[JsonObject], window: Window, figures: BudgetFigures | None, *, is_all: bool
 ) -> Iterator[BoundaryCandidate]:
-    """Boundaries of the live window in branch order; unless all are wanted, only those that may do."""
-    split = split_calls(entries)
-    first_seen = _first_positions(entries)
-    suffix_tokens = math.inf if figures is None else figures.suffix_tokens
+    """Boundaries of the live window in branch order; unless all are wanted, only those that fit."""
+    survey = _Survey(
+        marker=window.marker,
+        suffix_tokens=None if figures is None else figures.suffix_tokens,
+        split=split_calls(entries),
+        first_positions=_first_positions(entries),
+    )
     kept_tokens = sum(entry.tokens for entry in window.live)
     for index, entry in enumerate(window.live):
-        if entry.role in BOUNDARY_ROLES and (is_all or kept_tokens <= suffix_tokens):
-            position = entry.position
-            entry_id = entry.entry.get("id")
-            is_findable = isinstance(entry_id, str) and first_seen.get(entry_id) == position
-            checks: tuple[tuple[Block, bool], ...] = (
-                ("nothing-before", index == 0),
-                ("over-budget", kept_tokens > suffix_tokens),
-                ("before-marker", position <= window.marker),
-                ("splits-call", split[position] is not None),
-                ("inside-turn", figures is None and entry.role not in TURN_ROLES),
-                ("no-unique-id", not is_findable),
-            )
-            yield BoundaryCandidate(
-                entry_id=entry_id if isinstance(entry_id, str) else "",
-                role=entry.role,
-                position=position,
-                kept_tokens=kept_tokens,
-                blocks=tuple(block for block, applies in checks if applies),
-                split_call_id=split[position],
-            )
+        if entry.role in BOUNDARY_ROLES and (is_all or survey.fits(kept_tokens)):
+            yield survey.candidate(entry, kept_tokens=kept_tokens, is_first=index == 0)
         kept_tokens -= entry.tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Survey:
+    """What is known of the branch when one of its places is judged."""
+
+    marker: int
+    suffix_tokens: int | None
+    """None without a budget."""
+    split: Sequence[str | None]
+    first_positions: Mapping[str, int]
+
+    def fits(self, kept_tokens: int) -> bool:
+        return self.suffix_tokens is None or kept_tokens <= self.suffix_tokens
+
+    def candidate(self, entry: ContextEntry, *, kept_tokens: int, is_first: bool) -> BoundaryCandidate:
+        position = entry.position
+        entry_id = entry.entry.get("id")
+        name = entry_id if isinstance(entry_id, str) else ""
+        checks: tuple[tuple[Block, bool], ...] = (
+            ("nothing-before", is_first),
+            ("over-budget", not self.fits(kept_tokens)),
+            ("before-marker", position <= self.marker),
+            ("splits-call", self.split[position] is not None),
+            ("inside-turn", self.suffix_tokens is None and entry.role not in TURN_ROLES),
+            ("no-unique-id", self.first_positions.get(name) != position),
+        )
+        return BoundaryCandidate(
+            entry_id=name,
+            role=entry.role,
+            position=position,
+            kept_tokens=kept_tokens,
+            blocks=tuple(block for block, applies in checks if applies),
+            split_call_id=self.split[position],
+        )
 
 
 def _first_positions(entries: Sequence[JsonObject]) -> dict[str, int]:
