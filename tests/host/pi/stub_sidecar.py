@@ -4,7 +4,8 @@ Steps: `{"tool": name, "args": {...}}`, `{"try": name, "args": {...}}` (read; it
 failure), `{"parallel": [steps]}`, `{"confirm": risk}`, `{"models": true}`,
 `{"phase": name}`, `{"wait": true}` (until aborted), `{"crash": true}` (an exception),
 `{"die": code}`, `{"freeze": true}`, `{"print": text}` (to stdout, behind the line's back),
-`{"fail": text}`, `{"terminate": true}`, `{"env": name}`.
+`{"fail": text}`, `{"terminate": true}`, `{"env": name}`, `{"ask": {...}}` (for a compaction),
+`{"asked": true}` (what has come of it).
 """
 
 import json
@@ -141,6 +142,14 @@ class Run:
     async def _terminate(self, _value: Json, _args: JsonObject) -> Json:
         self.terminate = True
         return None
+
+    async def _ask(self, request: JsonObject, _args: JsonObject) -> Json:
+        assert self._ports.compaction is not None
+        return self._ports.compaction.request(**request)
+
+    async def _asked(self, _value: Json, _args: JsonObject) -> Json:
+        assert self._ports.compaction is not None
+        return self._ports.compaction.status()
 
     async def _env(self, name: str, _args: JsonObject) -> Json:
         return os.environ.get(name)

@@ -1,24 +1,159 @@
 """Compaction in the real Pi, both versions: ours is stored, resumed and compacted again."""
 
+import json
+from typing import Any
+
 import pytest
 
-from tests.host.pi.compaction_lab import FILLER, compact, last_compaction, open_small
-from tests.host.pi.pi_lab import Lab
+from pi_fabric.host.pi.manifest import EXTENSION_DIR
+from tests.host.pi.compaction_lab import (
+    FILLER,
+    KEEP_NOTHING,
+    NEIGHBOUR,
+    branch_ids,
+    compact,
+    compactions,
+    last_compaction,
+    open_small,
+    open_without_fabric,
+    talk,
+)
+from tests.host.pi.pi_lab import Lab, notices, program
+from tools.pi_rpc import Event, PiSession
 from tools.scripted_model import Reply
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pi]
 
+OVERFLOW = "This model's maximum context length is 30000 tokens. Please reduce the length of the messages."
+GOAL = ("Mend the parser.", "It loses the last line.", "Add a test.")
 
-async def test_a_manual_compaction_is_ours(lab: Lab) -> None:
+
+def ends(events: list[Event]) -> list[Event]:
+    return [event for event in events if event.get("type") == "compaction_end"]
+
+
+async def texts_of_context(pi: PiSession) -> str:
+    return json.dumps((await pi.command("get_messages"))["data"]["messages"])
+
+
+def is_ours(stored: dict[str, Any], lab: Lab) -> bool:
+    kept = stored.get("firstKeptEntryId")
+    is_on_branch = not kept or kept in branch_ids(lab, stored["id"])
+    return stored["fromHook"] is True and stored["details"]["compactor"] == "fabric" and is_on_branch
+
+
+@pytest.mark.requirement("pi_compaction:compact:manual")
+async def test_a_manual_compaction_is_ours_and_asks_no_model(lab: Lab) -> None:
     async with open_small(lab) as pi:
-        lab.model.say(Reply(text="first answer"), Reply(text="second answer"))
-        await pi.prompt("Mend the parser.\n" + FILLER)
-        await pi.prompt("And the printer.\n" + FILLER)
-        answer = await compact(pi, customInstructions="Keep the names.")
-    assert answer["success"] is True, answer
+        await talk(lab, pi, "Mend the parser.")
+        await talk(lab, pi, "And the printer.")
+        answer = await compact(pi, "Keep the names.")
+        assert answer["success"] is True, answer
+        assert "Mend the parser." in await texts_of_context(pi)
     stored = last_compaction(lab)
-    assert stored["fromHook"] is True
-    assert stored["details"]["compactor"] == "fabric"
-    assert "Mend the parser." in stored["summary"]
+    assert is_ours(stored, lab)
     assert "Keep the names." in stored["summary"]
+    assert stored["tokensBefore"] == answer["data"]["tokensBefore"] > 15_000
     assert len(lab.model.requests) == 2
+
+
+@pytest.mark.requirement("pi_compaction:compact:again", "pi_compaction:session:without-fabric")
+async def test_twenty_compactions_keep_the_first_goal_and_resume_without_fabric(lab: Lab) -> None:
+    async with open_small(lab) as pi:
+        await talk(lab, pi, "\n".join(GOAL))
+        for number in range(20):
+            await talk(lab, pi, f"Request {number}.", f"Answer {number}.")
+            answer = await compact(pi)
+            assert answer["success"] is True, answer
+            assert "compactionSummary" in await texts_of_context(pi)
+        assert await pi.close() == 0
+    stored = compactions(lab)
+    assert len(stored) == 20
+    assert all(is_ours(compaction, lab) for compaction in stored)
+    assert all(line in stored[-1]["summary"] for line in (*GOAL, "Request 19."))
+    assert len(stored[-1]["summary"].encode()) <= 32 * 1024
+    lab.model.say(Reply(text="still here"))
+    async with open_without_fabric(lab) as pi:
+        await pi.prompt("go on")
+        context = await texts_of_context(pi)
+    assert "compactionSummary" in context
+    assert all(line in context for line in (*GOAL, "still here"))
+
+
+@pytest.mark.requirement("pi_compaction:compact:threshold", "pi_compaction:compact:overflow")
+async def test_automatic_compactions_are_ours_too(lab: Lab) -> None:
+    lab.settings["compaction"] = KEEP_NOTHING | {"reserveTokens": 8_000}
+    async with open_small(lab, window=30_000) as pi:
+        await talk(lab, pi, "Mend the parser.")
+        grown = [event for number in range(2) for event in await talk(lab, pi, f"Request {number}.")]
+        lab.model.say(Reply(error=OVERFLOW), Reply(text="after the retry"))
+        failed = await pi.prompt(f"One more.\n{FILLER}")
+        context = await texts_of_context(pi)
+    assert [(end["reason"], end["aborted"]) for end in ends(grown)] == [("threshold", False)]
+    assert [(end["reason"], end["aborted"]) for end in ends(failed)] == [("overflow", False)]
+    assert "after the retry" in context
+    assert len(compactions(lab)) == 2
+    assert all(is_ours(compaction, lab) for compaction in compactions(lab))
+
+
+@pytest.mark.requirement("pi_compaction:compact:cancel")
+async def test_a_request_that_breaks_the_protocol_cancels_and_is_told(lab: Lab) -> None:
+    async with open_small(lab) as pi:
+        await talk(lab, pi, "Mend the parser.")
+        await talk(lab, pi, "And the printer.")
+        broken = await compact(pi, "__pi_fabric_compact_request_v1__:{not json")
+        small = await compact(pi)
+    assert broken["error"] == "Compaction cancelled"
+    told = [e for e in pi.events if e.get("method") == "notify" and e["notifyType"] == "error"]
+    assert [event["message"] for event in told] == ["Fabric did not summarize: the request is not valid JSON"]
+    assert small["success"] is True
+
+
+@pytest.mark.requirement("pi_compaction:engine:pi")
+async def test_with_the_engine_pi_the_model_summarizes(lab: Lab) -> None:
+    lab.agent_dir.mkdir()
+    (lab.agent_dir / "fabric.json").write_text('{"compaction": {"engine": "pi"}}')
+    async with open_small(lab) as pi:
+        await talk(lab, pi, "Mend the parser.")
+        await talk(lab, pi, "And the printer.")
+        lab.model.say(Reply(text="a summary by the model"))
+        answer = await compact(pi)
+        assert notices(pi.events) == []
+    assert "a summary by the model" in answer["data"]["summary"]
+    assert last_compaction(lab).get("fromHook") is not True
+
+
+@pytest.mark.requirement("pi_compaction:order:later", "pi_compaction:order:claim")
+async def test_a_handler_that_is_loaded_after_ours_may_replace_the_result(lab: Lab) -> None:
+    lab.variables["COMPACTION_NEIGHBOUR"] = "claims"
+    async with open_small(lab, "-e", NEIGHBOUR) as pi:
+        await talk(lab, pi, "Mend the parser.")
+        await talk(lab, pi, "And the printer.")
+        answer = await compact(pi)
+    assert answer["data"]["summary"] == "claimed: true"
+
+
+@pytest.mark.requirement("pi_compaction:order:pi-vcc", "pi_compaction:order:sentinel")
+async def test_an_earlier_result_of_pi_vcc_is_not_cancelled_nor_is_its_sentinel_ours(lab: Lab) -> None:
+    lab.variables["COMPACTION_NEIGHBOUR"] = "pi-vcc"
+    async with open_small(lab, "--no-extensions", "-e", NEIGHBOUR, "-e", str(EXTENSION_DIR)) as pi:
+        await talk(lab, pi, "short", FILLER)
+        sentinel = await compact(pi, "__pi_vcc__")
+    assert sentinel["data"]["summary"] == "by pi-vcc"
+
+
+@pytest.mark.requirement("pi_compaction:request:commit")
+async def test_a_request_of_a_program_is_carried_out_when_the_agent_has_settled(lab: Lab) -> None:
+    async with open_small(lab) as pi:
+        await talk(lab, pi, "Mend the parser.")
+        lab.model.say(program({"ask": {"instructions": "Keep the names.", "preserve": ["a fact"]}}))
+        events = await pi.prompt(f"And the printer.\n{FILLER}")
+        status = await lab.run(pi, {"asked": True})
+    kinds = [event["type"] for event in events if event["type"] in ("compaction_end", "agent_settled")]
+    assert kinds == ["compaction_end", "agent_settled"]
+    stored = compactions(lab)[0]
+    assert is_ours(stored, lab)
+    assert "a fact" in stored["summary"]
+    (said,) = json.loads(status["content"][0]["text"])
+    assert said["last"]["status"] == "committed"
+    assert "pending" not in said

@@ -124,7 +124,12 @@ class Sidecar:
         # The engine is entered and left in this one task; handlers only borrow it.
         await self._is_wanted.wait()
         hello, settings = self._greeted()
-        ports = HostPorts(tools=self._tools, approvals=PiApprovals(self._peer), models=PiModels(self._peer))
+        ports = HostPorts(
+            tools=self._tools,
+            approvals=PiApprovals(self._peer),
+            models=PiModels(self._peer),
+            compaction=self._compaction.requests,
+        )
         try:
             async with self._open_fabric(ports, settings, Path(hello.cwd)) as fabric:
                 self._fabric = fabric
