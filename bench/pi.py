@@ -14,9 +14,13 @@ from typing import Any
 
 import anyio
 import psutil
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from bench.rows import Row
+from bench.sessions import SIZES, write_session
 from pi_fabric.base.process import child_process
+from pi_fabric.host.pi.channel import MAX_LINE_BYTES
 from pi_fabric.host.pi.manifest import EXTENSION_DIR
 from pi_fabric.host.pi.wire import PROTOCOL
 from tools import install_pi
@@ -68,22 +72,26 @@ def _added(*, is_ready: bool) -> Callable[[], float]:
     return measure
 
 
+HELLO: dict[str, Any] = {
+    "protocol": PROTOCOL, "piVersion": VERSION, "mode": "rpc", "cwd": str(Path.cwd()),
+    "agentDir": tempfile.gettempdir(), "isTrusted": False, "hasUI": False,
+}  # fmt: skip
+
+
 @asynccontextmanager
-async def _idle_sidecar() -> AsyncGenerator[psutil.Process]:
-    hello: dict[str, Any] = {
-        "protocol": PROTOCOL, "piVersion": VERSION, "mode": "rpc", "cwd": str(Path.cwd()),
-        "agentDir": tempfile.gettempdir(), "isTrusted": False, "hasUI": False,
-    }  # fmt: skip
-    frame = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+async def _sidecar() -> AsyncGenerator[tuple[Process, psutil.Process]]:
     argv = [sys.executable, "-P", "-m", "pi_fabric.cli.sidecar"]
     async with child_process(argv, env=dict(os.environ)) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        await process.stdin.send(json.dumps(frame).encode() + b"\n")
-        await process.stdout.receive()
+        yield process, psutil.Process(process.pid)
+
+
+@asynccontextmanager
+async def _idle_sidecar() -> AsyncGenerator[psutil.Process]:
+    async with _sidecar() as (process, seen):
+        await _Line(process).ask("initialize", HELLO)
         # The engine opens after the first answer; what it then weighs is what stays.
         await anyio.sleep(SETTLE_S)
-        yield psutil.Process(process.pid)
+        yield seen
 
 
 def _sidecar_rss_mib() -> float:
@@ -92,6 +100,59 @@ def _sidecar_rss_mib() -> float:
             return process.memory_info().rss / 2**20
 
     return anyio.run(measure)
+
+
+class _Line:
+    """Pi's end of the line to an idle sidecar."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._send, self._stream = process.stdin.send, BufferedByteReceiveStream(process.stdout)
+
+    async def tell(self, method: str, params: dict[str, Any]) -> None:
+        await self._write({"method": method, "params": params})
+
+    async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        await self._write({"id": method, "method": method, "params": params})
+        while True:
+            message = json.loads(await self._stream.receive_until(b"\n", MAX_LINE_BYTES))
+            if message.get("id") == method:
+                return message["result"]
+
+    async def _write(self, message: dict[str, Any]) -> None:
+        await self._send(json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n")
+
+
+async def _first_compaction_ms(file: Path, ids: list[str]) -> float:
+    """From the question to the answer, for the first compaction of a session that was followed."""
+    place = {"file": str(file), "leafId": ids[-1]}
+    question = {
+        "file": str(file), "ids": ids, "tokensBefore": 150_000, "contextWindow": 200_000,
+        "reason": "threshold", "settings": {"reserveTokens": 16_384, "keepRecentTokens": 20_000},
+    }  # fmt: skip
+    async with _sidecar() as (process, _):
+        line = _Line(process)
+        await line.ask("initialize", HELLO)
+        await line.tell("session", place)
+        # Answered when the file has been read.
+        await line.ask("summarizeBranch", {"file": str(file), "ids": []})
+        await anyio.sleep(SETTLE_S)
+        started_s = time.perf_counter()
+        answer = await line.ask("compact", question)
+        elapsed_ms = (time.perf_counter() - started_s) * 1000
+    if answer["kind"] != "compaction":
+        raise RuntimeError(str(answer)[:200])
+    return elapsed_ms
+
+
+def _compaction_ms() -> float:
+    entries, size_bytes = SIZES["5m"]
+    with tempfile.TemporaryDirectory(prefix="pi-fabric-bench-") as folder:
+        file = Path(folder, "session.jsonl")
+        write_session(file, entries=entries, size_bytes=size_bytes, seed=1)
+        lines = [json.loads(line) for line in file.read_bytes().split(b"\n")[1:] if line]
+        return anyio.run(_first_compaction_ms, file, [line["id"] for line in lines])
 
 
 def _children() -> str:
@@ -127,6 +188,13 @@ ROWS = {
             unit="MiB",
             measure=_sidecar_rss_mib,
             breakdown=_children,
+        ),
+        Row(
+            name="pi-compaction",
+            target="<= 30 ms, 5 MB session followed",
+            limit=30,
+            unit="ms",
+            measure=_compaction_ms,
         ),
     )
 }
