@@ -18,6 +18,11 @@ COMMANDS: dict[str, Command] = {
     "exec": Command(
         "pi_fabric.cli.exec:app", "Run a program in the sandbox.", "exec program.ts --timeout 30"
     ),
+    "compact": Command(
+        "pi_fabric.cli.compact:app",
+        "Show what a compaction of a session would keep.",
+        "compact session.jsonl --window 200000 --explain",
+    ),
     "pi": Command("pi_fabric.cli.pi:app", "Add Fabric to Pi, or take it out again.", "pi install"),
     "doctor": Command("pi_fabric.cli.doctor:app", "Find what is wrong and how to mend it.", "doctor"),
     "config": Command("pi_fabric.cli.config:app", "Show every setting and where it was set.", "config show"),

@@ -6,7 +6,7 @@ from pi_fabric.history.session.context import (
     messages_of_entry,
     projected_context,
 )
-from pi_fabric.history.session.context_size import context_tokens
+from pi_fabric.history.session.context_size import ContextSize, context_size, context_tokens
 from pi_fabric.history.session.faults import Fault, FaultKind, Faults
 from pi_fabric.history.session.follower import Growth, SessionFollower
 from pi_fabric.history.session.log import Header, Session
@@ -16,6 +16,7 @@ from pi_fabric.history.session.tree import Tree
 
 __all__ = [
     "MAX_SESSION_BYTES",
+    "ContextSize",
     "Fault",
     "FaultKind",
     "Faults",
@@ -26,6 +27,7 @@ __all__ = [
     "Tree",
     "context_entries",
     "context_messages",
+    "context_size",
     "context_tokens",
     "estimate_tokens",
     "messages_of_entry",

@@ -5,6 +5,7 @@ context is made another size. Nothing here raises for content.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object
 from pi_fabric.history.session.context import projected_context
@@ -16,7 +17,21 @@ _NO_USAGE_REASONS = ("aborted", "error")
 _RESIZING_TYPES = ("compaction", "context_edit")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextSize:
+    """How large a context is, and how that is known."""
+
+    tokens: float
+    is_reported: bool
+    """True when it rests on a usage that a provider reported; False when all is estimated."""
+
+
 def context_tokens(path: Sequence[JsonObject]) -> float:
+    """The tokens of `context_size`."""
+    return context_size(path).tokens
+
+
+def context_size(path: Sequence[JsonObject]) -> ContextSize:
     """Size of the context at the end of a branch, as Pi 1.6 reckons it before it compacts.
 
     The newest usage that a provider reported plus the estimates of what follows. A usage from before the
@@ -31,10 +46,11 @@ def context_tokens(path: Sequence[JsonObject]) -> float:
     reported = _last_reported(messages)
     if reported >= 0 and _is_current(projected, reported, path):
         after = sum(estimate_tokens(message) for message in messages[reported + 1 :])
-        return usage_tokens(messages[reported]) + after
+        return ContextSize(tokens=usage_tokens(messages[reported]) + after, is_reported=True)
     system = [message for message in messages if message.get("role") == "system"]
     others = sum(estimate_tokens(message) for message in messages if message.get("role") != "system")
-    return others + (estimate_tokens(fold_system_messages(system)) if system else 0)
+    folded = estimate_tokens(fold_system_messages(system)) if system else 0
+    return ContextSize(tokens=others + folded, is_reported=False)
 
 
 def fold_system_messages(messages: Sequence[JsonObject]) -> JsonObject:
