@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import math
 import random
@@ -273,6 +274,20 @@ def test_a_source_that_fills_every_block_stays_within_32_kib():
         entries += [note("型", wide), says(wide)]
     found = compiled(path(entries), custom_instructions=wide * 8)
     assert 20 * 1_024 < utf8_bytes(found.summary) <= MAX_SUMMARY_BYTES
+
+
+@pytest.mark.requirement("summary:source:poison")
+def test_there_is_no_room_for_the_previous_summary():
+    assert {field.name for field in dataclasses.fields(CompactionEvent)} == {
+        "entries",
+        "tokens_before",
+        "settings",
+        "context_window",
+        "target_ratio",
+        "fill",
+        "custom_instructions",
+        "reason",
+    }
 
 
 @pytest.mark.requirement("summary:source:poison")

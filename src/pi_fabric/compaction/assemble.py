@@ -1,7 +1,7 @@
 """One summary from typed events: project, annotate, render."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from pi_fabric.base.jsonvalue import JsonObject
@@ -90,6 +90,5 @@ def told_until(entries: Sequence[JsonObject], events: Sequence[Event]) -> str:
 
 def _blocks(sections: Sequence[Section]) -> Iterator[tuple[str, str]]:
     for section in sections:
-        shown = tuple(line for line in section.lines if line.text)
-        if shown:
-            yield HEADERS[section.name], render_section(replace(section, lines=shown))
+        if block := render_section(section):
+            yield HEADERS[section.name], block

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pi_fabric.base.collector import collection_paused
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.compaction.assemble import assemble, told_until
 from pi_fabric.compaction.enrich import Enricher
@@ -36,6 +37,7 @@ class BranchSummary:
     details: JsonObject
 
 
+@collection_paused()
 def compile_branch_summary(
     event: BranchEvent, *, enrichers: Sequence[Enricher] = ()
 ) -> BranchSummary | Declined | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from pi_fabric.base.collector import collection_paused
 from pi_fabric.base.jsonvalue import Json, JsonObject, utf16_length
 from pi_fabric.compaction.assemble import Assembled, assemble, covered_range, told_until
 from pi_fabric.compaction.budget import Budget, BudgetFigures, read_budget
@@ -58,11 +59,12 @@ class CompactionEvent:
         )
 
 
+@collection_paused()
 def compile_summary(
     event: CompactionEvent,
     *,
     enrichers: Sequence[Enricher] = (),
-    events_before: Callable[[int], Sequence[Event]] | None = None,
+    events_before: EventsBefore | None = None,
 ) -> Compiled | Declined:
     """Compile the compaction of a branch.
 

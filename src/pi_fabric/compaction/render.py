@@ -40,9 +40,12 @@ _SEPARATOR: Final = "\n\n"
 
 
 def render_section(section: Section) -> str:
-    """The block of a section that has lines."""
-    header = HEADERS[section.name]
-    return render_block(header, section.lines, MAX_BLOCK_BYTES[section.name], pinned=section.pinned)
+    """The block of a section; empty when none of its lines has text."""
+    lines = [line for line in section.lines if line.text]
+    if not lines:
+        return ""
+    max_bytes = MAX_BLOCK_BYTES[section.name]
+    return render_block(HEADERS[section.name], lines, max_bytes, pinned=section.pinned)
 
 
 def render_block(header: str, lines: Sequence[Line], max_bytes: int, *, pinned: int = 0) -> str:
