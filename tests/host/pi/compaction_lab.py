@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from tools.pi_rpc import Event, PiSession, pi_environment, pi_session
 from tools.scripted_model import Reply
 
 HERE = Path(__file__).parent
-NEIGHBOUR = str(HERE / "data" / "tree_neighbour.js")
+NEIGHBOUR = HERE / "data" / "tree_neighbour.js"
 # Pi compacts only what is longer than it wants to keep.
 KEEP_NOTHING = {"enabled": True, "reserveTokens": 4_000, "keepRecentTokens": 1}
 # A summary takes the place of something only when that is longer.
@@ -20,12 +20,14 @@ FILLER = "all the words of a long paste\n" * 1_000
 
 
 @asynccontextmanager
-async def open_small(lab: Lab, *arguments: str, window: int = 128_000) -> AsyncGenerator[PiSession]:
+async def open_small(
+    lab: Lab, *arguments: str, window: int = 128_000, before: Sequence[Path] = ()
+) -> AsyncGenerator[PiSession]:
     """Pi with a model that counts honestly and settings that let short sessions be compacted."""
     lab.model.counts_tokens = True
     lab.model.context_window = window
     lab.settings.setdefault("compaction", KEEP_NOTHING)
-    async with lab.pi(*arguments) as pi:
+    async with lab.pi(*arguments, before=before) as pi:
         yield pi
 
 

@@ -73,17 +73,19 @@ class Lab:
     async def pi(
         self,
         *arguments: str,
+        before: Sequence[Path] = (),
         neighbour: str | None = None,
         is_installed: bool = False,
         dialog: Dialog = confirm_everything,
     ) -> AsyncGenerator[PiSession]:
         """Pi in RPC mode.
 
-        `neighbour` loads the test's other extension with these habits; `is_installed` lets Pi find ours
-        by its settings instead of an argument.
+        `before` are extensions that are loaded before ours; `neighbour` loads the test's other
+        extension with these habits; `is_installed` lets Pi find ours by its settings instead of an
+        argument.
         """
         write_agent_dir(self.agent_dir, self.model, **self.settings)
-        extensions = [] if neighbour is None else [NEIGHBOUR]
+        extensions = [*before] if neighbour is None else [*before, NEIGHBOUR]
         if is_installed:
             await anyio.to_thread.run_sync(install, self.agent_dir)
         else:

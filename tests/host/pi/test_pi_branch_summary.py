@@ -23,7 +23,7 @@ def summaries(lab: Lab) -> list[dict[str, Any]]:
 
 @pytest.mark.requirement("pi_compaction:branch:facts", "pi_compaction:branch:later")
 async def test_a_branch_that_is_left_is_summarized_and_its_facts_outlive_a_compaction(lab: Lab) -> None:
-    async with open_small(lab, "-e", NEIGHBOUR) as pi:
+    async with open_small(lab, "-e", str(NEIGHBOUR)) as pi:
         await talk(lab, pi, "Mend the parser.")
         await talk(lab, pi, "Try the other grammar.")
         lines = lab.session_lines()
@@ -47,7 +47,7 @@ async def test_a_branch_that_is_left_is_summarized_and_its_facts_outlive_a_compa
     "pi_compaction:branch:not-wanted", "pi_compaction:branch:replaced", "pi_compaction:branch:cancel"
 )
 async def test_only_a_summary_that_is_wanted_and_ours_to_make_is_made(lab: Lab) -> None:
-    async with open_small(lab, "-e", NEIGHBOUR) as pi:
+    async with open_small(lab, "-e", str(NEIGHBOUR)) as pi:
         await talk(lab, pi, "Mend the parser.")
         await talk(lab, pi, "Try the other grammar.")
         target = user_ids(lab)[1]

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from pi_fabric.host.pi.manifest import EXTENSION_DIR
 from tests.host.pi.compaction_lab import (
     FILLER,
     KEEP_NOTHING,
@@ -109,6 +108,15 @@ async def test_a_request_that_breaks_the_protocol_cancels_and_is_told(lab: Lab) 
     assert small["success"] is True
 
 
+@pytest.mark.requirement("pi_compaction:session:memory")
+async def test_a_session_that_is_in_memory_alone_is_compacted_too(lab: Lab) -> None:
+    async with open_small(lab, "--no-session") as pi:
+        await talk(lab, pi, "Mend the parser.")
+        await talk(lab, pi, "And the printer.")
+        answer = await compact(pi)
+    assert answer["data"]["details"]["compactor"] == "fabric"
+
+
 @pytest.mark.requirement("pi_compaction:engine:pi")
 async def test_with_the_engine_pi_the_model_summarizes(lab: Lab) -> None:
     lab.agent_dir.mkdir()
@@ -126,7 +134,7 @@ async def test_with_the_engine_pi_the_model_summarizes(lab: Lab) -> None:
 @pytest.mark.requirement("pi_compaction:order:later", "pi_compaction:order:claim")
 async def test_a_handler_that_is_loaded_after_ours_may_replace_the_result(lab: Lab) -> None:
     lab.variables["COMPACTION_NEIGHBOUR"] = "claims"
-    async with open_small(lab, "-e", NEIGHBOUR) as pi:
+    async with open_small(lab, "-e", str(NEIGHBOUR)) as pi:
         await talk(lab, pi, "Mend the parser.")
         await talk(lab, pi, "And the printer.")
         answer = await compact(pi)
@@ -134,12 +142,23 @@ async def test_a_handler_that_is_loaded_after_ours_may_replace_the_result(lab: L
 
 
 @pytest.mark.requirement("pi_compaction:order:pi-vcc", "pi_compaction:order:sentinel")
-async def test_an_earlier_result_of_pi_vcc_is_not_cancelled_nor_is_its_sentinel_ours(lab: Lab) -> None:
+async def test_an_earlier_result_of_pi_vcc_stands_unless_ours_takes_its_place(lab: Lab) -> None:
     lab.variables["COMPACTION_NEIGHBOUR"] = "pi-vcc"
-    async with open_small(lab, "--no-extensions", "-e", NEIGHBOUR, "-e", str(EXTENSION_DIR)) as pi:
-        await talk(lab, pi, "short", FILLER)
-        sentinel = await compact(pi, "__pi_vcc__")
-    assert sentinel["data"]["summary"] == "by pi-vcc"
+    async with open_small(lab, before=[NEIGHBOUR]) as pi:
+        await talk(lab, pi, "Mend the parser.")
+        await talk(lab, pi, "And the printer.")
+        routed = await compact(pi, "__pi_vcc__")
+        lab.model.counts_tokens = False  # as if next to nothing were in use, so that no summary fits
+        await talk(lab, pi, "Some more work.")
+        without_ours = await compact(pi)
+        await talk(lab, pi, "Some more work.")
+        broken = await compact(pi, "__pi_fabric_compact_request_v1__:1")
+        lab.model.counts_tokens = True
+        await talk(lab, pi, "Some more work.")
+        ours = await compact(pi)
+    assert routed["data"]["summary"] == without_ours["data"]["summary"] == "by pi-vcc"
+    assert broken["error"] == "Compaction cancelled"
+    assert ours["data"]["details"]["compactor"] == "fabric"
 
 
 @pytest.mark.requirement("pi_compaction:request:commit")
@@ -157,3 +176,29 @@ async def test_a_request_of_a_program_is_carried_out_when_the_agent_has_settled(
     (said,) = json.loads(status["content"][0]["text"])
     assert said["last"]["status"] == "committed"
     assert "pending" not in said
+
+
+@pytest.mark.requirement("pi_compaction:request:failed")
+async def test_a_request_that_cannot_be_carried_out_says_why(lab: Lab) -> None:
+    lab.settings["compaction"] = KEEP_NOTHING | {"keepRecentTokens": 100_000}
+    async with open_small(lab) as pi:
+        await talk(lab, pi, "Mend the parser.")
+        await lab.run(pi, {"ask": {}})
+        status = await lab.run(pi, {"asked": True})
+    (said,) = json.loads(status["content"][0]["text"])
+    assert said["last"]["status"] == "failed"
+    assert "too small" in said["last"]["error"]
+
+
+@pytest.mark.requirement("pi_compaction:request:deadline")
+async def test_a_compaction_that_does_not_end_holds_the_settled_agent_no_longer_than_its_deadline(
+    lab: Lab,
+) -> None:
+    lab.variables |= {"COMPACTION_NEIGHBOUR": "slow", "PI_FABRIC_COMMIT_MS": "500"}
+    async with open_small(lab, "-e", str(NEIGHBOUR)) as pi:
+        await talk(lab, pi, "Mend the parser.")
+        lab.model.say(program({"ask": {}}))
+        events = await pi.prompt(f"And the printer.\n{FILLER}")
+    kinds = [event["type"] for event in events]
+    assert "compaction_start" in kinds
+    assert "compaction_end" not in kinds

@@ -88,7 +88,7 @@ async def test_without_python_pi_compacts_as_always(lab: Lab) -> None:
 @pytest.mark.requirement("pi_compaction:fault:branch")
 async def test_a_branch_summary_that_fails_is_left_to_pi(lab: Lab) -> None:
     with_faults(lab)
-    async with open_small(lab, "-e", NEIGHBOUR) as pi:
+    async with open_small(lab, "-e", str(NEIGHBOUR)) as pi:
         await talk(lab, pi, "Mend the parser.")
         await talk(lab, pi, "And the printer.")
         lab.model.say(Reply(text="a summary by the model"))

@@ -78,10 +78,13 @@ def test_entries_that_are_not_on_the_disk_are_wanted_and_then_used(tmp_path: Pat
 
 
 @pytest.mark.requirement("pi_compaction:follow:wanted")
-@pytest.mark.parametrize("make", [lambda p: None, lambda p: p.mkdir(), lambda p: p.write_bytes(b"\xff\n")])
-def test_without_a_readable_file_all_entries_are_wanted(tmp_path: Path, make: Any) -> None:
+@pytest.mark.parametrize("kind", ["missing", "folder", "no session"])
+def test_without_a_readable_file_all_entries_are_wanted(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "s.jsonl"
-    make(path)
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "no session":
+        path.write_bytes(b"\xff\n")
     summaries = Summaries(CompactionConfig())
     assert summaries.compact(ask(path, *TALK)) == {"kind": "wanted", "ids": ["a", "b", "c", "d"]}
     assert summaries.compact(ask(path, *TALK, sent=TALK))["kind"] == "compaction"

@@ -19,7 +19,7 @@ export default function (pi) {
       return result(event, "by pi-vcc");
     }
     if (habits.includes("claims")) return result(event, `claimed: ${event._fabricCompaction === true}`);
-    if (habits.includes("hangs")) await new Promise(() => setInterval(() => {}, 60_000));
+    if (habits.includes("slow")) await new Promise((resolve) => setTimeout(resolve, 2_000));
     return undefined;
   });
 }
