@@ -4,6 +4,8 @@ Entries are decoded once; each sample compiles the whole branch anew.
 """
 
 import gc
+import subprocess
+import sys
 import tempfile
 import time
 from functools import cache
@@ -11,6 +13,7 @@ from pathlib import Path
 
 from bench.rows import Row
 from bench.sessions import FULL_TOKENS, SIZES, write_session
+from bench.shell import COMMAND
 from pi_fabric.base.jsonvalue import JsonObject, decode
 from pi_fabric.compaction.budget import read_budget
 from pi_fabric.compaction.compile import CompactionEvent, compile_summary
@@ -21,6 +24,16 @@ from pi_fabric.history.events.normalize import normalize
 
 SEED = 7
 WINDOW = 200_000
+# Peak memory of a process that compacts a file, in sizes of the file.
+MAX_MEMORY_TIMES = 4
+# A process that is small itself: a child's peak begins with what its parent held when it was forked.
+PEAK_OF = """
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+_, status, usage = os.wait4(child.pid, 0)
+print(usage.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
 
 
 @cache
@@ -77,6 +90,22 @@ def breakdown(size: str) -> str:
     return ", ".join(f"{name} {elapsed_ms:.1f}" for name, elapsed_ms in stages) + " ms"
 
 
+def peak() -> str:
+    """What a new process holds at most that reads and compacts the large session."""
+    entries, size_bytes = SIZES["50m"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "session.jsonl"
+        write_session(path, entries=entries, size_bytes=size_bytes, seed=SEED)
+        file_bytes = path.stat().st_size
+        argv = [COMMAND, "compact", str(path), "--window", str(WINDOW)]
+        measured = subprocess.run([sys.executable, "-c", PEAK_OF, *argv], check=True, capture_output=True)
+    # Linux counts in KiB, macOS in bytes.
+    peak_bytes = int(measured.stdout) * (1 if sys.platform == "darwin" else 1024)
+    times = peak_bytes / file_bytes
+    verdict = "ok" if times <= MAX_MEMORY_TIMES else "MISSED"
+    return f"peak {peak_bytes / 1e6:.0f} MB, {times:.1f} x the file (<= {MAX_MEMORY_TIMES} x) {verdict}"
+
+
 def row(name: str, size: str, limit: float, original: str) -> Row:
     """A row that times one compile."""
     return Row(
@@ -98,6 +127,6 @@ ROWS = {
         limit=12,
         unit="times",
         measure=ratio,
-        breakdown=lambda: breakdown("50m"),
+        breakdown=lambda: f"{breakdown('50m')}\n{peak()}",
     ),
 }

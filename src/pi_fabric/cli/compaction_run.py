@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pi_fabric.base.collector import collection_paused
 from pi_fabric.base.errors import RequestError
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.cli.quoted import one_line
@@ -100,19 +99,18 @@ def compact(session: Session, options: Options, *, leaf_id: str | None = None) -
         hint = "pi-fabric compact --json names the one where Pi resumes"
         raise RequestError("--branch", f"no entry has the id {one_line(str(leaf))!r}; {hint}")
     branch = session.tree.path_to(leaf)
-    with collection_paused():
-        tokens, origin = _size(branch, options)
-        event = CompactionEvent(
-            entries=branch,
-            tokens_before=tokens,
-            settings=_settings(options),
-            context_window=options.window,
-            target_ratio=options.ratio,
-            fill=options.fill,
-            custom_instructions=options.custom_instructions(),
-            reason="manual",
-        )
-        outcome = compile_summary(event)
+    tokens, origin = _size(branch, options)
+    event = CompactionEvent(
+        entries=branch,
+        tokens_before=tokens,
+        settings=_settings(options),
+        context_window=options.window,
+        target_ratio=options.ratio,
+        fill=options.fill,
+        custom_instructions=options.custom_instructions(),
+        reason="manual",
+    )
+    outcome = compile_summary(event)
     return Run(session=session, leaf_id=leaf, size_origin=origin, event=event, outcome=outcome)
 
 
