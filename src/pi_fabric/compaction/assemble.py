@@ -37,6 +37,8 @@ class Assembled:
     """Headers of the blocks that have one, in order."""
     omitted: dict[str, int]
     """Per sampling projection: what its caps left out."""
+    entry_count: int
+    """Entries of the branch that told something."""
 
 
 def assemble(
@@ -72,6 +74,7 @@ def assemble(
         text=join_blocks([*(block for _, block in headed), end]),
         sections=tuple(header for header, _ in headed if header != RULE),
         omitted={section.name: section.omitted for section in sections if section.name not in _UNCOUNTED},
+        entry_count=source.entry_count,
     )
 
 

@@ -116,7 +116,7 @@ def _details(
         sections=assembled.sections,
         source_range=covered_range(events),
         live_cut_range=EntryRange(first=ids[0], last=ids[-1]) if ids else EntryRange(first="", last=""),
-        counts=_counts(entries, cut, events),
+        counts=_counts(entries, cut, len(events), assembled.entry_count),
         omitted=assembled.omitted,
         policy=decoded.policy,
         first_kept_entry_id=cut.first_kept_entry_id,
@@ -125,12 +125,12 @@ def _details(
     )
 
 
-def _counts(entries: Sequence[JsonObject], cut: LiveCut, events: Sequence[Event]) -> Counts:
+def _counts(entries: Sequence[JsonObject], cut: LiveCut, event_count: int, entry_count: int) -> Counts:
     versions = list(_prior_versions(entries))
     return Counts(
         branch_entries=len(entries),
-        source_entries=len({event.source_entry_id for event in events}),
-        source_events=len(events),
+        source_entries=entry_count,
+        source_events=event_count,
         live_cut_entries=len(cut.summarized),
         prior_v1=versions.count(1),
         prior_v2=versions.count(2),

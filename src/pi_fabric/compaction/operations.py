@@ -4,7 +4,7 @@ Tool calls and results are paired by call id alone. A direct operation is addres
 call, a command by the entry of its result, a nested one by `entry/sequence`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -15,13 +15,14 @@ from pi_fabric.history.events.model import BashRan, Event, FabricOperation, Tool
 from pi_fabric.protocol.actions import Outcome
 
 BASH: Final = "bash"
+_NO_ARGS: Final[JsonObject] = {}
 _CORE_PREFIX: Final = "pi."
 # A bare name in a trace is one of Pi's own as well.
 _CORE_PROVIDERS: Final = frozenset({None, "pi"})
 
 
-class Performed(msgspec.Struct, frozen=True, kw_only=True):
-    """One finished operation. A struct and no dataclass: a long branch has thousands, all made at once."""
+class Performed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One finished operation. A lean struct and no dataclass: a long branch has tens of thousands."""
 
     index: int
     """Of the event that tells its end."""
@@ -30,6 +31,7 @@ class Performed(msgspec.Struct, frozen=True, kw_only=True):
     tool: str | None
     """Name among Pi's own tools, bare; None for anything else."""
     args: JsonObject
+    """As given; empty for a command of the user's and for a result without its call."""
     path: str | None
     """The path as given, when this is a file tool with one."""
     command: str | None
@@ -61,28 +63,46 @@ class Performed(msgspec.Struct, frozen=True, kw_only=True):
         return self.command if self.path is None else self.path
 
 
-def operations_of(events: Sequence[Event]) -> list[Performed]:
-    """Every finished operation, in the order in which they ended.
+class Pairing:
+    """Pairs calls with their results while events pass by.
 
     A call and a result belong together wherever they stand; of several calls with one id the last counts. A
     result without a call is an operation without arguments, addressed by itself.
     """
-    calls = {event.tool_call_id: event for event in events if isinstance(event, ToolCalled)}
-    # An empty id says nothing about who belongs to whom.
-    calls.pop("", None)
-    performed: list[Performed] = []
-    for event in events:
+
+    def __init__(self) -> None:
+        self._calls: dict[str, ToolCalled] = {}
+        self._ends: list[ToolResulted | BashRan | FabricOperation] = []
+
+    def add(self, event: Event) -> None:
+        """Take in the next event; what neither calls nor ends anything is passed over."""
+        if isinstance(event, ToolCalled):
+            self._calls[event.tool_call_id] = event
+        elif isinstance(event, ToolResulted | BashRan | FabricOperation):
+            self._ends.append(event)
+
+    def operations(self) -> list[Performed]:
+        """Every finished operation so far, in the order in which they ended."""
+        # An empty id says nothing about who belongs to whom.
+        self._calls.pop("", None)
+        return [self._performed(event) for event in self._ends]
+
+    def _performed(self, event: ToolResulted | BashRan | FabricOperation) -> Performed:
         if isinstance(event, ToolResulted):
-            performed.append(_direct(event, calls.get(event.tool_call_id)))
-        elif isinstance(event, BashRan):
-            performed.append(_ran(event))
-        elif isinstance(event, FabricOperation):
-            performed.append(_nested(event))
-    return performed
+            return _direct(event, self._calls.get(event.tool_call_id))
+        return _ran(event) if isinstance(event, BashRan) else _nested(event)
+
+
+def operations_of(events: Iterable[Event]) -> list[Performed]:
+    """Every finished operation of a branch, in the order in which they ended."""
+    pairing = Pairing()
+    for event in events:
+        pairing.add(event)
+    return pairing.operations()
 
 
 def _direct(event: ToolResulted, call: ToolCalled | None) -> Performed:
-    ref, args = (call.name, call.args) if call else (event.tool_name, {})
+    ref, args = (call.name, call.args) if call else (event.tool_name, _NO_ARGS)
     tool = _core_tool(ref.removeprefix(_CORE_PREFIX))
     return Performed(
         index=event.index,
@@ -103,7 +123,7 @@ def _ran(event: BashRan) -> Performed:
         address=event.entry_id,
         ref=BASH,
         tool=BASH,
-        args={"command": event.command},
+        args=_NO_ARGS,
         path=None,
         command=event.command,
         outcome="failed" if event.is_error else "succeeded",

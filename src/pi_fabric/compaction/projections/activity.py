@@ -16,7 +16,7 @@ COMMAND_UNITS = 40
 
 def activity(source: Source) -> Section:
     """Phases and calls of programs, file tools left out, with how each call ended."""
-    phases = [_phase(event) for event in source.events if isinstance(event, FabricPhase)]
+    phases = [_phase(event) for event in source.phases]
     calls = [_call(done) for done in source.operations if done.is_nested and done.file_tool is None]
     lines, omitted = sampled_lines([*phases, *calls], MAX_ACTIVITY, lambda line: line)
     return Section(name="activity", lines=tuple(lines), omitted=omitted)

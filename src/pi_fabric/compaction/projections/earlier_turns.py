@@ -1,13 +1,14 @@
 """What was asked before, turn by turn, and which tools answered."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from itertools import pairwise
 
 from pi_fabric.base.jstext import first_line, truncate
 from pi_fabric.compaction.projections.source import Source
 from pi_fabric.compaction.sampling import sampled_lines
 from pi_fabric.compaction.section import Line, Section, item
-from pi_fabric.history.events.model import CustomMessage, ToolCalled, UserText
+from pi_fabric.history.events.model import CustomMessage, Event, ToolCalled, UserText
 
 # The format's number.
 MAX_TURNS = 32
@@ -17,32 +18,21 @@ NAME_UNITS = 40
 MAX_TOOL_NAMES = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """From one message of the user's or an extension's to the next."""
-
-    opening: UserText | CustomMessage
-    tools: Counter[str] = field(default_factory=Counter[str])
-
-
 def earlier_turns(source: Source) -> Section:
     """Every turn but the last, which the status tells of."""
-    turns: list[Turn] = []
-    for event in source.events:
-        if isinstance(event, UserText | CustomMessage):
-            turns.append(Turn(opening=event))
-        elif isinstance(event, ToolCalled) and turns:
-            turns[-1].tools[event.name] += 1
-    lines, omitted = sampled_lines(turns[:-1], MAX_TURNS, _line)
+    turns = list(pairwise(source.turn_starts))
+    lines, omitted = sampled_lines(turns, MAX_TURNS, lambda turn: _line(source.events[slice(*turn)]))
     return Section(name="earlierTurns", lines=tuple(lines), omitted=omitted)
 
 
-def _line(turn: Turn) -> Line:
-    opening = turn.opening
-    text = truncate(first_line(opening.text), TEXT_UNITS) or "(no text)"
+def _line(turn: Sequence[Event]) -> Line:
+    opening, *rest = turn
+    tools = Counter(event.name for event in rest if isinstance(event, ToolCalled))
+    said = opening.text if isinstance(opening, UserText | CustomMessage) else ""
+    text = truncate(first_line(said), TEXT_UNITS) or "(no text)"
     if isinstance(opening, CustomMessage):
         text = f"{truncate(opening.custom_type, NAME_UNITS)}: {text}"
-    return item(opening.entry_id, f"{text}{_tools(turn.tools)}")
+    return item(opening.entry_id, f"{text}{_tools(tools)}")
 
 
 def _tools(tools: Counter[str]) -> str:

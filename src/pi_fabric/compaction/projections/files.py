@@ -38,7 +38,7 @@ def touched_files(operations: Iterable[Performed]) -> dict[Kind, dict[str, str]]
     """Per kind, paths in order and where each was first touched so; what was changed is not also read."""
     found: dict[Kind, dict[str, str]] = {kind: {} for kind in _KINDS}
     for done in operations:
-        if done.succeeded and (path := done.path) is not None:
+        if (path := done.path) is not None and done.succeeded:
             found[_kind(done)].setdefault(path, done.address)
     changed = {path for kind in _KINDS if kind != "Read" for path in found[kind]}
     found["Read"] = {path: address for path, address in found["Read"].items() if path not in changed}

@@ -19,7 +19,7 @@ def goal(source: Source) -> Section:
 
     A first message without text has one line without text: it keeps its place and shows nothing.
     """
-    said = [event for event in source.events if isinstance(event, UserText)]
+    said = source.users
     if not said:
         return Section(name="goal")
     first = _first(said[0])

@@ -32,28 +32,30 @@ def outstanding(source: Source) -> Section:
     return Section(name="outstanding", lines=(*lines, *settled), omitted=omitted + missing)
 
 
-def identity(done: Performed) -> str:
+def identity(done: Performed) -> tuple[str, ...]:
     """What must be equal for one operation to be another try of the other."""
     if done.path is not None:
-        return f"file {done.file_tool} {done.path}"
+        return "file", done.tool or done.ref, done.path
     if done.command is not None:
-        return f"bash {done.command}"
+        return "bash", done.command
     # Arguments in the order in which they were given: another order is another call.
-    return f"call {done.ref} {stringify(done.args)}"
+    return "call", done.ref, stringify(done.args)
 
 
 def _sorted(operations: Sequence[Performed]) -> tuple[list[Performed], list[Resolved]]:
     failures = [done for done in operations if not done.succeeded]
     # Written arguments can be long, so a success is only identified where its like ever failed.
     failed_names = {done.tool or done.ref for done in failures}
-    successes: dict[str, list[Performed]] = {}
+    successes = {identity(failure): list[Performed]() for failure in failures}
     for done in operations:
         if (done.tool or done.ref) in failed_names and done.succeeded:
-            successes.setdefault(identity(done), []).append(done)
+            same = successes.get(identity(done))
+            if same is not None:
+                same.append(done)
     standing: list[Performed] = []
     resolved: list[Resolved] = []
     for failure in failures:
-        same = successes.get(identity(failure), [])
+        same = successes[identity(failure)]
         later = bisect_right(same, failure.index, key=lambda done: done.index)
         if later < len(same):
             resolved.append((failure, same[later]))
