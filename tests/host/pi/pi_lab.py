@@ -128,10 +128,14 @@ class Lab:
         """All system text of the newest request."""
         return system_text(self.model.requests[-1])
 
+    def session_file(self) -> Path:
+        """The one session file."""
+        (file,) = self.agent_dir.glob("sessions/*/*.jsonl")
+        return file
+
     def session_lines(self) -> list[dict[str, Any]]:
         """Every line of the one session file."""
-        (file,) = self.agent_dir.glob("sessions/*/*.jsonl")
-        return [json.loads(line) for line in file.read_bytes().split(b"\n") if line]
+        return [json.loads(line) for line in self.session_file().read_bytes().split(b"\n") if line]
 
 
 def program(*steps: dict[str, Any]) -> Reply:

@@ -108,6 +108,19 @@ async def test_a_request_that_breaks_the_protocol_cancels_and_is_told(lab: Lab) 
     assert small["success"] is True
 
 
+@pytest.mark.requirement("pi_compaction:follow:wanted")
+async def test_entries_that_the_file_has_lost_come_from_pi(lab: Lab) -> None:
+    async with open_small(lab) as pi:
+        await talk(lab, pi, "Mend the parser.")
+        await talk(lab, pi, "And the printer.")
+        file = lab.session_file()
+        lines = file.read_bytes().split(b"\n")
+        file.write_bytes(b"\n".join([*lines[:-3], b""]))
+        answer = await compact(pi)
+    assert answer["data"]["details"]["compactor"] == "fabric"
+    assert "And the printer." in answer["data"]["summary"]
+
+
 @pytest.mark.requirement("pi_compaction:session:memory")
 async def test_a_session_that_is_in_memory_alone_is_compacted_too(lab: Lab) -> None:
     async with open_small(lab, "--no-session") as pi:

@@ -16,6 +16,7 @@ from tests.host.pi.compaction_lab import (
     with_faults,
 )
 from tests.host.pi.pi_lab import Lab, notices
+from tools import install_pi
 from tools.pi_rpc import PiSession
 from tools.scripted_model import Reply
 
@@ -75,6 +76,23 @@ async def test_a_sidecar_that_dies_or_is_slow_leaves_the_summary_to_pi_and_serve
     assert [line.get("fromHook", False) for line in compactions(lab)] == [False, False, True, False]
     async with open_without_fabric(lab) as pi:
         assert (await pi.command("get_messages"))["success"] is True
+
+
+@pytest.mark.requirement("pi_compaction:fault:aborted")
+async def test_an_aborted_compaction_is_neither_made_nor_complained_of(lab: Lab) -> None:
+    if lab.version == install_pi.FLOOR:
+        pytest.skip("Pi 0.80 aborts no compaction")
+    with_faults(lab)
+    async with open_small(lab) as pi:
+        await talk(lab, pi, "Mend the parser.")
+        await talk(lab, pi, "And the printer.")
+        identity = await pi.send("compact", customInstructions="hang")
+        await pi.wait_for(lambda event: event.get("type") == "compaction_start")
+        await pi.command("abort")
+        answer = await pi.wait_for(lambda event: event.get("id") == identity)
+        assert answer["error"] == "Compaction cancelled"
+        assert notices(pi.events) == []
+        assert (await compact(pi))["success"] is True
 
 
 @pytest.mark.requirement("pi_compaction:fault:missing")

@@ -8,12 +8,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from operator import is_not
 from pathlib import Path
+from typing import Final
 
 from pi_fabric.base.errors import FabricError
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.history.events import Normalizer
 from pi_fabric.history.events.model import Event
 from pi_fabric.history.session import SessionFollower
+
+# Decoded and normalized a session takes about five times its size in memory, for as long as Pi runs. One
+# that is larger is left to Pi.
+MAX_FOLLOWED_BYTES: Final = 256 * 1024 * 1024
 
 
 class BranchEvents:
@@ -51,7 +56,7 @@ class FollowedSession:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.events = BranchEvents()
-        self._follower = SessionFollower(path)
+        self._follower = SessionFollower(path, max_bytes=MAX_FOLLOWED_BYTES)
 
     def catch_up(self, leaf_id: str | None = None) -> None:
         """Take in what Pi has appended.
@@ -66,6 +71,21 @@ class FollowedSession:
         self._follower.catch_up()
         if branch := self._follower.session.tree.path_to(leaf_id):
             self.events.follow(branch)
+
+    def stretch(self, ids: Sequence[str]) -> list[JsonObject] | None:
+        """The stretch of the tree that consists of just these entries, after catching up.
+
+        None when there is none in the file, or it cannot be read. Cheaper than looking for each entry, and
+        in this order by what the file says itself.
+        """
+        if not ids:
+            return []
+        with suppress(FabricError):
+            self._follower.catch_up()
+            path = self._follower.session.tree.path_to(ids[-1])[-len(ids) :]
+            if [entry["id"] for entry in path] == ids:
+                return path
+        return None
 
     def find(self, ids: Sequence[str]) -> Mapping[str, JsonObject]:
         """The entries of the file among `ids`, after catching up; none when it cannot be read."""

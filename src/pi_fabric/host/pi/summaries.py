@@ -138,7 +138,10 @@ class Summaries:
     def _branch(self, request: Branch) -> tuple[list[JsonObject], list[str]]:
         on_disk: Mapping[str, JsonObject] = {}
         if request.file is not None:
-            on_disk = self._of(request.file).find(request.ids)
+            followed = self._of(request.file)
+            if not request.sent and (branch := followed.stretch(request.ids)) is not None:
+                return branch, []
+            on_disk = followed.find(request.ids)
         sent = {entry["id"]: entry for entry in request.sent if isinstance(entry.get("id"), str)}
         return join_branch(request.ids, on_disk, sent)
 
