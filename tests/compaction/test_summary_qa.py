@@ -1,4 +1,3 @@
-import json
 import re
 from pathlib import Path
 
@@ -9,8 +8,11 @@ from told_sessions import ANY_ENTRIES, ENTRIES, calls, edited, operation, path, 
 
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.compaction.assemble import assemble, told_until
+from pi_fabric.compaction.compile import CompactionEvent, compile_summary
+from pi_fabric.compaction.outcome import Compiled
 from pi_fabric.compaction.qa import Report, check
 from pi_fabric.history.events.normalize import normalize
+from pi_fabric.history.session import context_tokens, read_session
 
 TOLD = path(
     [
@@ -140,13 +142,37 @@ def test_any_text_and_entries_are_checked(summary: str, entries: list[JsonObject
     check(summary, entries)
 
 
+def test_half_pairs_in_ids_and_texts_and_endless_nesting_are_no_loss():
+    deep: JsonObject = {}
+    for _ in range(5_000):
+        deep = {"a": deep}
+    entries = path(
+        [user("go\ud83d"), calls("web", "c1", deep=deep), returns("web", "c1", "\ude00", is_error=True)]
+    )
+    entries[0]["id"] = "x\ud83d y"
+    report = check(summary_of(entries), entries)
+    assert report.is_complete, report.losses
+
+
 @pytest.mark.requirement("summary:qa:real-sessions")
-def test_real_sessions_are_summarized_completely():
-    folder = Path(__file__).resolve().parents[3] / "shared" / "sessions" / "pi"
+@pytest.mark.parametrize("window", [None, 32_000, 200_000])
+def test_real_sessions_are_summarized_completely(window: int | None):
+    folder = Path(__file__).resolve().parents[3] / "shared" / "sessions"
     if not folder.is_dir():
         pytest.skip("the folder with recorded sessions is not there")
-    for file in sorted(folder.glob("*.jsonl")):
-        entries = [json.loads(line) for line in file.read_bytes().split(b"\n") if line.strip()][1:]
-        if normalize(entries):
-            report = check(summary_of(entries), entries)
+    files = [*folder.glob("pi/*.jsonl"), *folder.glob("public/pi-*.jsonl")]
+    assert files
+    for file in files:
+        tree = read_session(file).tree
+        branch = tree.path_to(tree.leaf_id) if tree.leaf_id else []
+        event = CompactionEvent(
+            entries=branch, tokens_before=context_tokens(branch), context_window=window, target_ratio=0.65
+        )
+        outcome = compile_summary(event)
+        if isinstance(outcome, Compiled):
+            ids = [entry["id"] for entry in branch]
+            kept = outcome.first_kept_entry_id
+            report = check(outcome.summary, branch[: ids.index(kept)] if kept else branch)
             assert report.is_complete, (file.name, report.losses)
+        report = check(summary_of(branch), branch) if normalize(branch) else Report(checked=0, losses=())
+        assert report.is_complete, (file.name, report.losses)

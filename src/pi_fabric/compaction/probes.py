@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pi_fabric.base.jsonvalue import scrub
 from pi_fabric.base.jstext import collapse, is_blank, trim_start
 from pi_fabric.compaction.operations import Performed, operations_of
 from pi_fabric.compaction.projections.files import touched_files
@@ -32,6 +33,7 @@ class Probe:
     """One thing that the summary must show, or count among what it left out."""
 
     address: str
+    """As a line shows it."""
     words: str = ""
     """Must be in the line."""
     group: str = ""
@@ -64,7 +66,7 @@ def newest_request(events: Sequence[Event]) -> Probe | None:
     spoken = (event for event in reversed(events) if isinstance(event, UserText | CustomMessage))
     return next(
         (
-            Probe(address=event.entry_id, words=_start(event.text))
+            _probe(address=event.entry_id, words=_start(event.text))
             for event in spoken
             if not is_blank(event.text)
         ),
@@ -76,7 +78,7 @@ def newest_change(events: Sequence[Event]) -> Probe | None:
     """The newest edit or write of a file."""
     changes = (done for done in reversed(operations_of(events)) if done.file_tool in {"edit", "write"})
     return next(
-        (Probe(address=done.address, words=_start(done.path)) for done in changes if done.path is not None),
+        (_probe(address=done.address, words=_start(done.path)) for done in changes if done.path is not None),
         None,
     )
 
@@ -85,26 +87,26 @@ def _goals(events: Sequence[Event]) -> Iterator[Probe]:
     users = [event for event in events if isinstance(event, UserText)]
     rest = len(first_lines(events)) - FIRST_LINES
     if rest > 0:
-        yield Probe(address=users[0].entry_id, words=str(rest))
+        yield _probe(address=users[0].entry_id, words=str(rest))
     for event in users[1:]:
         if not is_blank(event.text):
-            yield Probe(address=event.entry_id, words=_start(event.text))
+            yield _probe(address=event.entry_id, words=_start(event.text))
 
 
 def _files(operations: Sequence[Performed]) -> Iterator[Probe]:
     for kind, touched in touched_files(operations).items():
         for path, address in touched.items():
             name = collapse(path).replace("\\", "/").rstrip("/").rpartition("/")[2]
-            yield Probe(address=address, words=name[:_WORD_CHARS], group=f"{kind}:")
+            yield _probe(address=address, words=name[:_WORD_CHARS], group=f"{kind}:")
 
 
 def _activity(events: Sequence[Event], operations: Sequence[Performed]) -> Iterator[Probe]:
     for event in events:
         if isinstance(event, FabricPhase):
-            yield Probe(address=event.address, words=_start(event.phase))
+            yield _probe(address=event.address, words=_start(event.phase))
     for done in operations:
         if done.is_nested and done.file_tool is None:
-            yield Probe(address=done.address, words=_start(done.ref))
+            yield _probe(address=done.address, words=_start(done.ref))
 
 
 def _failures(operations: Sequence[Performed]) -> Iterator[Probe]:
@@ -113,23 +115,29 @@ def _failures(operations: Sequence[Performed]) -> Iterator[Probe]:
     settled = [done for done in failures if newest_success.get(identity(done), -1) > done.index]
     standing = [done for done in failures if newest_success.get(identity(done), -1) < done.index]
     for failure in standing:
-        yield Probe(address=failure.address, words=_start(failure.error or failure.ref))
+        yield _probe(address=failure.address, words=_start(failure.error or failure.ref))
     for failure in settled:
-        yield Probe(address=failure.address, words="resolved")
+        yield _probe(address=failure.address, words="resolved")
 
 
 def _turns(events: Sequence[Event]) -> Iterator[Probe]:
     turns = [event for event in events if isinstance(event, UserText | CustomMessage)]
     for turn in turns[:-1]:
-        yield Probe(address=turn.entry_id, words=_start(turn.text))
+        yield _probe(address=turn.entry_id, words=_start(turn.text))
 
 
 def _newest(events: Sequence[Event]) -> Iterator[Probe]:
     for event in events:
         is_silent = isinstance(event, Thinking) and event.is_empty
-        yield Probe(address=address_of(event), words=f"#{event.index} ", is_silent=is_silent)
+        yield _probe(address=address_of(event), words=f"#{event.index} ", is_silent=is_silent)
 
 
 def _start(text: str) -> str:
     """The first characters of the first line, as every one-line view of `text` begins."""
     return collapse(trim_start(text).partition("\n")[0])[:_WORD_CHARS]
+
+
+def _probe(*, address: str, words: str, group: str = "", is_silent: bool = False) -> Probe:
+    # A line has no line breaks, and a summary no lone surrogates.
+    shown = collapse(scrub(address))
+    return Probe(address=shown, words=scrub(words), group=group, is_silent=is_silent)

@@ -70,7 +70,7 @@ def check(summary: str, entries: Sequence[JsonObject]) -> Report:
     Returns:
         The report; never raises for content. Nothing told means nothing to look for.
     """
-    events: list[Event] = normalize(scrub(list(entries)))
+    events = normalize(entries)
     if not events:
         return Report(checked=0, losses=())
     blocks = _Blocks(summary)
@@ -128,7 +128,7 @@ def _gap(missing: Sequence[Probe]) -> str:
 def _next(wanted: Sequence[Probe], start: int, address: str, line: str, group: str) -> int | None:
     for position in range(start, len(wanted)):
         probe = wanted[position]
-        if collapse(probe.address) == address and probe.words in line and probe.group in ("", group):
+        if probe.address == address and probe.words in line and probe.group in ("", group):
             return position
     return None
 
@@ -142,7 +142,7 @@ def _unshown(section: SectionName, probes_: Sequence[Probe]) -> Iterator[Loss]:
 def _lost_first_lines(events: Sequence[Event], blocks: _Blocks) -> Iterator[Loss]:
     shown = [line.removeprefix("> ") for line in blocks.lines("goal") if line.startswith("> ")]
     for number, line in enumerate(first_lines(events)[:FIRST_LINES]):
-        start = clip_bytes(line, _FIRST_LINE_BYTES, marker="")
+        start = clip_bytes(scrub(line), _FIRST_LINE_BYTES, marker="")
         if number >= len(shown) or not shown[number].startswith(start):
             yield Loss(section="goal", address="", what=f"line {number + 1} of the first message")
 
@@ -152,7 +152,7 @@ def _lost_status(events: Sequence[Event], blocks: _Blocks) -> Iterator[Loss]:
     for what, probe in (("request", newest_request(events)), ("change", newest_change(events))):
         if probe is None:
             continue
-        mark = f"({collapse(probe.address)}): "
+        mark = f"({probe.address}): "
         if not any(mark in line and probe.words in line for line in lines):
             yield Loss(section="status", address=probe.address, what=f"the newest {what}")
 
@@ -166,5 +166,5 @@ def _lost_footer(events: Sequence[Event], entries: Sequence[JsonObject], blocks:
         "how to search": _RECALL_CALLS[1],
     }
     for what, words in wanted.items():
-        if words not in blocks.footer:
+        if scrub(words) not in blocks.footer:
             yield Loss(section="footer", address="", what=what)
