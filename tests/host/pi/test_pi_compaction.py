@@ -1,6 +1,7 @@
 """Compaction in the real Pi, both versions: ours is stored, resumed and compacted again."""
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -17,9 +18,9 @@ from tests.host.pi.compaction_lab import (
     open_without_fabric,
     talk,
 )
-from tests.host.pi.pi_lab import Lab, notices, program
+from tests.host.pi.pi_lab import Lab, notices, program, text_of, tool_results
 from tools.pi_rpc import Event, PiSession
-from tools.scripted_model import Reply
+from tools.scripted_model import Reply, ToolCall
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pi]
 
@@ -33,6 +34,11 @@ def ends(events: list[Event]) -> list[Event]:
 
 async def texts_of_context(pi: PiSession) -> str:
     return json.dumps((await pi.command("get_messages"))["data"]["messages"])
+
+
+def real(code: str) -> Reply:
+    """The model runs a real program."""
+    return Reply(calls=[ToolCall(name="fabric_exec", arguments={"code": code})])
 
 
 def is_ours(stored: dict[str, Any], lab: Lab) -> bool:
@@ -215,3 +221,17 @@ async def test_a_compaction_that_does_not_end_holds_the_settled_agent_no_longer_
     kinds = [event["type"] for event in events]
     assert "compaction_start" in kinds
     assert "compaction_end" not in kinds
+
+
+@pytest.mark.requirement("pi_compaction:request:program")
+async def test_a_real_program_asks_and_later_reads_how_it_ended(lab: Lab) -> None:
+    lab.variables["PI_FABRIC_PYTHON"] = sys.executable
+    async with open_small(lab) as pi:
+        await talk(lab, pi, "Mend the parser.")
+        lab.model.say(real("return await compact.request({preserve: ['a fact to keep']})"))
+        (asked,) = tool_results(await pi.prompt(f"And the printer.\n{FILLER}"))
+        lab.model.say(real("return (await compact.status()).last?.status"))
+        (status,) = tool_results(await pi.prompt("How did it end?"))
+    assert asked["isError"] is False
+    assert text_of(status).strip() == "committed"
+    assert "a fact to keep" in last_compaction(lab)["summary"]
