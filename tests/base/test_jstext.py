@@ -3,7 +3,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_fabric.base.jsonvalue import utf16_length
-from pi_fabric.base.jstext import collapse, first_line, is_blank, trim, trim_start, truncate, unit_order
+from pi_fabric.base.jstext import (
+    collapse,
+    first_line,
+    is_blank,
+    trim,
+    trim_start,
+    truncate,
+    truncate_start,
+    unit_order,
+)
 
 ANY_TEXT = st.text(alphabet=st.characters() | st.sampled_from(" \n\t\ufeff\u0085\x1c"))
 
@@ -41,9 +50,16 @@ def test_a_cut_inside_a_pair_moves_before_it() -> None:
     assert truncate("ab😀cd", 5) == "ab😀…"
 
 
+def test_a_path_is_cut_at_its_start() -> None:
+    assert truncate_start("/home/me/src/main.ts", 12) == "…src/main.ts"
+    assert truncate_start("src/main.ts", 11) == "src/main.ts"
+    assert truncate_start("ab😀cd", 4) == "…cd"
+
+
 @given(text=ANY_TEXT, max_units=st.integers(min_value=1, max_value=40))
 def test_a_truncated_line_never_exceeds_its_bound(text: str, max_units: int) -> None:
     assert utf16_length(truncate(text, max_units)) <= max_units
+    assert utf16_length(truncate_start(text, max_units)) <= max_units
 
 
 def test_texts_are_ordered_by_their_utf16_units() -> None:

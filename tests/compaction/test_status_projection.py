@@ -32,3 +32,10 @@ def test_a_change_that_failed_says_so():
 @pytest.mark.requirement("summary:status:answer")
 def test_an_answer_without_text_hides_older_ones():
     assert shown(path([says("old"), says("")]), "status") == []
+
+
+@pytest.mark.requirement("summary:status:lines")
+def test_of_a_long_path_the_end_is_told():
+    [line] = shown(path(edited(f"{'folder/' * 40}main.ts", "c1")), "status")
+    assert line.startswith("Latest change (e1): edit …")
+    assert line.endswith("folder/main.ts")

@@ -7,7 +7,7 @@ are UTF-16 units; a cut never falls inside a surrogate pair but one unit earlier
 import re
 from typing import Final
 
-from pi_fabric.base.bounds import ELLIPSIS, take_units
+from pi_fabric.base.bounds import ELLIPSIS, take_last_units, take_units
 from pi_fabric.base.jsonvalue import utf16_length
 
 WHITESPACE: Final = (
@@ -55,6 +55,14 @@ def truncate(text: str, max_units: int) -> str:
     if utf16_length(line) <= max_units:
         return line
     return take_units(line, max_units - 1) + ELLIPSIS
+
+
+def truncate_start(text: str, max_units: int) -> str:
+    """As `truncate`, but what is cut is the start: of a path, the end tells most."""
+    line = collapse(text)
+    if utf16_length(line) <= max_units:
+        return line
+    return ELLIPSIS + take_last_units(line, max_units - 1)
 
 
 def unit_order(text: str) -> bytes:

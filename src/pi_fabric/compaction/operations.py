@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject
+from pi_fabric.base.jstext import truncate, truncate_start
 from pi_fabric.history.events.file_tools import FILE_TOOLS, path_argument
 from pi_fabric.history.events.model import BashRan, Event, FabricOperation, ToolCalled, ToolResulted
 from pi_fabric.protocol.actions import Outcome
@@ -57,10 +58,14 @@ class Performed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The file tool's name; None when it is not one."""
         return self.tool if self.tool in FILE_TOOLS else None
 
-    @property
-    def target(self) -> str | None:
-        """What it worked on, when that is a path or a command."""
-        return self.command if self.path is None else self.path
+    def target(self, max_units: int) -> str:
+        """The path or command that it worked on, on one line of at most `max_units`; empty without one.
+
+        Of a path the end is kept, of a command the start.
+        """
+        if self.path is not None:
+            return truncate_start(self.path, max_units)
+        return truncate(self.command or "", max_units)
 
 
 class Pairing:

@@ -78,7 +78,11 @@ def newest_change(events: Sequence[Event]) -> Probe | None:
     """The newest edit or write of a file."""
     changes = (done for done in reversed(operations_of(events)) if done.file_tool in {"edit", "write"})
     return next(
-        (_probe(address=done.address, words=_start(done.path)) for done in changes if done.path is not None),
+        (
+            _probe(address=done.address, words=collapse(done.path)[-_WORD_CHARS:])
+            for done in changes
+            if done.path is not None
+        ),
         None,
     )
 

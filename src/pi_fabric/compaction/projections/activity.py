@@ -28,8 +28,8 @@ def _phase(event: FabricPhase) -> Line:
 
 def _call(done: Performed) -> Line:
     words = [truncate(done.ref, NAME_UNITS)]
-    if done.command is not None:
-        words.append(f"`{truncate(done.command, COMMAND_UNITS)}`")
+    if target := done.target(COMMAND_UNITS):
+        words.append(f"`{target}`")
     if not done.succeeded:
         words.append(done.ending)
     return item(done.address, " ".join(words))

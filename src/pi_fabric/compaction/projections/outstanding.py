@@ -74,8 +74,8 @@ def _resolved_line(pair: Resolved) -> Line:
 
 
 def _what(done: Performed) -> str:
-    ref = truncate(done.ref, TARGET_UNITS)
-    return f"{ref} {truncate(done.target, TARGET_UNITS)}" if done.target else ref
+    ref, target = truncate(done.ref, TARGET_UNITS), done.target(TARGET_UNITS)
+    return f"{ref} {target}" if target else ref
 
 
 def _how(failure: Performed) -> str:

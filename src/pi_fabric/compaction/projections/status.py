@@ -32,7 +32,7 @@ def _change(source: Source) -> Line | None:
     for done in reversed(source.operations):
         if done.file_tool in {"edit", "write"} and done.path is not None:
             how = "" if done.succeeded else f" ({done.ending})"
-            text = f"{done.file_tool} {truncate(done.path, PATH_UNITS)}{how}"
+            text = f"{done.file_tool} {done.target(PATH_UNITS)}{how}"
             return _line("Latest change", done.address, text)
     return None
 

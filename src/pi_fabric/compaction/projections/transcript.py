@@ -1,7 +1,7 @@
 """The newest events as they came, one line each."""
 
 from pi_fabric.base.jsonvalue import UNDEFINED, JsonObject, stringify
-from pi_fabric.base.jstext import collapse, first_line, truncate
+from pi_fabric.base.jstext import collapse, first_line, truncate, truncate_start
 from pi_fabric.compaction.operations import operations_of
 from pi_fabric.compaction.projections.source import Source
 from pi_fabric.compaction.section import Line, Section, omission
@@ -68,12 +68,8 @@ def _told(event: Event) -> str:
         case FabricPhase():
             return f"phase {_name(event.phase)}"
         case FabricOperation():
-            target = next(iter(operations_of([event]))).target
-            words = [
-                _name(event.ref),
-                truncate(target or "", ARGUMENT_UNITS),
-                event.outcome.replace("_", " "),
-            ]
+            [done] = operations_of([event])
+            words = [_name(done.ref), done.target(ARGUMENT_UNITS), done.ending]
             return " ".join(word for word in words if word)
 
 
@@ -93,8 +89,12 @@ def _command(event: BashRan) -> str:
 def _arguments(args: JsonObject) -> str:
     if not args:
         return ""
-    text = next((args[key] for key in ("command", "path") if isinstance(args.get(key), str)), None)
-    return f" {truncate(stringify(args) if text is None else text, ARGUMENT_UNITS)}"
+    path, command = args.get("path"), args.get("command")
+    if isinstance(command, str):
+        return f" {truncate(command, ARGUMENT_UNITS)}"
+    if isinstance(path, str):
+        return f" {truncate_start(path, ARGUMENT_UNITS)}"
+    return f" {truncate(stringify(args), ARGUMENT_UNITS)}"
 
 
 def _name(text: str) -> str:
