@@ -4,6 +4,7 @@ Entries are decoded once; each sample compiles the whole branch anew.
 """
 
 import gc
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -14,13 +15,13 @@ from pathlib import Path
 from bench.rows import Row
 from bench.sessions import FULL_TOKENS, SIZES, write_session
 from bench.shell import COMMAND
-from pi_fabric.base.jsonvalue import JsonObject, decode
 from pi_fabric.compaction.budget import read_budget
 from pi_fabric.compaction.compile import CompactionEvent, compile_summary
 from pi_fabric.compaction.cut import Empty, find_live_cut
 from pi_fabric.compaction.outcome import Compiled
 from pi_fabric.compaction.projections import PROJECTIONS, Source
 from pi_fabric.history.events.normalize import normalize
+from pi_fabric.history.session import read_session
 
 SEED = 7
 WINDOW = 200_000
@@ -43,8 +44,7 @@ def event(size: str) -> CompactionEvent:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "session.jsonl"
         write_session(path, entries=entries, size_bytes=size_bytes, seed=SEED)
-        lines = path.read_bytes().rstrip(b"\n").split(b"\n")
-    branch: list[JsonObject] = [decode(line) for line in lines[1:]]
+        branch = read_session(path).branch()
     return CompactionEvent(
         entries=branch, tokens_before=FULL_TOKENS, context_window=WINDOW, target_ratio=0.65
     )
@@ -64,7 +64,8 @@ def milliseconds(size: str) -> float:
 
 def ratio() -> float:
     """How many times as long ten times the entries take."""
-    return milliseconds("50m") / milliseconds("5m")
+    small = statistics.median(milliseconds("5m") for _ in range(3))
+    return milliseconds("50m") / small
 
 
 def breakdown(size: str) -> str:

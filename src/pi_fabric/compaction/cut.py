@@ -132,7 +132,7 @@ def _candidates(
         marker=window.marker,
         suffix_tokens=None if figures is None else figures.suffix_tokens,
         split=split_calls(entries),
-        first_positions=_first_positions(entries),
+        first_positions=_first_positions(entries, window.live),
     )
     kept_tokens = sum(entry.tokens for entry in window.live)
     for index, entry in enumerate(window.live):
@@ -176,12 +176,14 @@ class _Survey:
         )
 
 
-def _first_positions(entries: Sequence[JsonObject]) -> dict[str, int]:
-    """Where Pi finds each id."""
+def _first_positions(entries: Sequence[JsonObject], live: Sequence[ContextEntry]) -> dict[str, int]:
+    """Where Pi finds the id of each live entry."""
+    ids = (entry.entry.get("id") for entry in live)
+    wanted = {entry_id for entry_id in ids if isinstance(entry_id, str) and entry_id}
     first: dict[str, int] = {}
     for position, entry in enumerate(entries):
         entry_id = entry.get("id")
-        if isinstance(entry_id, str) and entry_id:
+        if isinstance(entry_id, str) and entry_id in wanted:
             first.setdefault(entry_id, position)
     return first
 

@@ -50,7 +50,8 @@ def read_window(branch: Sequence[JsonObject]) -> Window:
     Args:
         branch: The active path, root first; any JSON objects. Malformed ones are not live.
     """
-    marker = max((at for at, entry in enumerate(branch) if entry.get("type") == "compaction"), default=-1)
+    positions = range(len(branch) - 1, -1, -1)
+    marker = next((at for at in positions if branch[at].get("type") == "compaction"), -1)
     start = _start(branch, marker)
     context = tuple(_context(branch, marker))
     live = tuple(entry for entry in context if entry.position >= start and _is_live(entry))
@@ -62,8 +63,8 @@ def _start(branch: Sequence[JsonObject], marker: int) -> int:
     if not isinstance(kept_id, str) or not kept_id:
         return marker + 1
     # A kept id that is the marker's own or a later entry's counts as well: Pi stores what it is given.
-    found = (position for position, entry in enumerate(branch) if entry.get("id") == kept_id)
-    return next(found, marker + 1)
+    ids = [entry.get("id") for entry in branch]
+    return ids.index(kept_id) if kept_id in ids else marker + 1
 
 
 def _context(branch: Sequence[JsonObject], marker: int) -> Iterator[ContextEntry]:

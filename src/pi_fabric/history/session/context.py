@@ -51,8 +51,13 @@ def context_entries(path: Sequence[JsonObject]) -> list[JsonObject]:
     newest = next((entry for entry in reversed(path) if entry.get("type") == "compaction"), None)
     if newest is None:
         return list(path)
-    at = next(index for index, entry in enumerate(path) if entry.get("id") == newest.get("id"))
-    return [newest, *_kept_before(path[:at], newest.get("firstKeptEntryId")), *path[at + 1 :]]
+    # Looked up twice, and a long branch is slow to walk.
+    ids = [entry.get("id") for entry in path]
+    at = ids.index(newest.get("id"))
+    kept_id = newest.get("firstKeptEntryId")
+    start = ids.index(kept_id) if isinstance(kept_id, str) and kept_id in ids[:at] else at
+    kept = (entry for entry in path[start:at] if not _is_system(entry))
+    return [newest, *kept, *path[at + 1 :]]
 
 
 def projected_context(
@@ -111,13 +116,6 @@ def _custom_message(entry: JsonObject) -> JsonObject:
 
 def _summary_message(role: str, entry: JsonObject, extra: str) -> JsonObject:
     return {"role": role, "summary": entry.get("summary"), extra: entry.get(extra)}
-
-
-def _kept_before(before: Sequence[JsonObject], first_kept_id: Json) -> list[JsonObject]:
-    for start, entry in enumerate(before):
-        if isinstance(first_kept_id, str) and entry.get("id") == first_kept_id:
-            return [kept for kept in before[start:] if not _is_system(kept)]
-    return []
 
 
 def _is_system(entry: JsonObject) -> bool:

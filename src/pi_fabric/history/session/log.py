@@ -12,6 +12,7 @@ from pi_fabric.base.jsonl import Record
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_object
 from pi_fabric.history.session.faults import FaultLog, Faults
 from pi_fabric.history.session.migration import Migration, version_of, version_without_header
+from pi_fabric.history.session.sharing import share_words
 from pi_fabric.history.session.tree import Tree
 
 
@@ -95,6 +96,7 @@ class Session:
             version = self.header.version if self.header else version_without_header(entry)
             self._migration = Migration(version)
         self._migration.apply(entry, self._position)
+        share_words(entry)
         entry_id = entry.get("id")
         is_known = isinstance(entry_id, str) and entry_id in self.tree.by_id
         if not self.tree.add(entry):
