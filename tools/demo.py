@@ -76,7 +76,12 @@ async def demo(console: Console) -> bool:
 
 async def _converse(pi: PiSession, console: Console) -> Event:
     console.print(f"[bold]Pi {install_pi.TARGET}[/bold]  calls [cyan]fabric_exec[/cyan] with a program:")
-    console.print(Panel(Syntax(PROGRAM.rstrip(), "typescript", background_color="default", word_wrap=True), width=console.width))
+    console.print(
+        Panel(
+            Syntax(PROGRAM.rstrip(), "typescript", background_color="default", word_wrap=True),
+            width=console.width,
+        )
+    )
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_show_phases, pi, console)
         with anyio.fail_after(LIMIT_S):
@@ -112,7 +117,9 @@ def _is_progress(event: Event) -> bool:
 def _show(console: Console, result: Event, sent: list[str]) -> bool:
     text = _text_of(result)
     console.print("\n[bold]Only this comes back to the model:[/bold]")
-    console.print(Panel(Syntax(text, "yaml", background_color="default", word_wrap=True), width=console.width))
+    console.print(
+        Panel(Syntax(text, "yaml", background_color="default", word_wrap=True), width=console.width)
+    )
     details: dict[str, Any] = result["details"]
     trace = details["trace"]
     console.print(f"[bold]What it did[/bold] ({len(trace['operations'])} calls, kept with the session):")
