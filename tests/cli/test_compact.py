@@ -186,8 +186,11 @@ def test_a_name_that_means_nothing_or_too_much_is_refused_with_what_there_is(she
     assert "7 sessions match" in shell.err
     assert "~/agent/sessions/x/t0_0199aa0.jsonl" in shell.err
     assert "and 2 more" in shell.err
-    shell()
-    assert shell.code == 2
+    for arguments in ((), ("x" * 5_000,), ("a\x1b[31mb",)):
+        shell(*arguments)
+        assert shell.code == 2
+        assert len(shell.err) < 200
+        assert "\x1b" not in shell.err
 
 
 @pytest.mark.requirement("compact-shell:file:foreign")

@@ -1,5 +1,6 @@
 """Which session file a command line means: a path, or a name under Pi's agent folder."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,7 +26,8 @@ def find_session(name: str, environ: Mapping[str, str]) -> Path:
         RequestError: If there is none, or more than one.
     """
     path = Path(name)
-    if path.exists():
+    # False also for a name that no file can have, such as one that is too long.
+    if os.path.exists(path):  # noqa: PTH110
         return path
     folder = agent_dir(environ) / "sessions"
     found = _matching(name, folder)
