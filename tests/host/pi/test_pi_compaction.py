@@ -101,17 +101,24 @@ async def test_automatic_compactions_are_ours_too(lab: Lab) -> None:
     assert all(is_ours(compaction, lab) for compaction in compactions(lab))
 
 
-@pytest.mark.requirement("pi_compaction:compact:cancel")
-async def test_a_request_that_breaks_the_protocol_cancels_and_is_told(lab: Lab) -> None:
+@pytest.mark.requirement("pi_compaction:compact:cancel", "pi_compaction:compact:pointless")
+async def test_a_broken_request_and_a_pointless_one_cancel_and_are_told(lab: Lab) -> None:
     async with open_small(lab) as pi:
         await talk(lab, pi, "Mend the parser.")
         await talk(lab, pi, "And the printer.")
         broken = await compact(pi, "__pi_fabric_compact_request_v1__:{not json")
-        small = await compact(pi)
+        done = await compact(pi)
+        lab.model.counts_tokens = False  # as if next to nothing were in use
+        await pi.prompt("A short one.")
+        pointless = await compact(pi)
     assert broken["error"] == "Compaction cancelled"
-    told = [e for e in pi.events if e.get("method") == "notify" and e["notifyType"] == "error"]
-    assert [event["message"] for event in told] == ["Fabric did not summarize: the request is not valid JSON"]
-    assert small["success"] is True
+    assert done["success"] is True
+    assert pointless["error"] == "Compaction cancelled"
+    told = [event for event in pi.events if event.get("method") == "notify"]
+    assert [(event["notifyType"], event["message"]) for event in told] == [
+        ("error", "Fabric did not summarize: the request is not valid JSON"),
+        ("info", "Fabric did not compact: its summary would not make the context smaller than the target."),
+    ]
 
 
 @pytest.mark.requirement("pi_compaction:follow:wanted")
@@ -167,7 +174,7 @@ async def test_an_earlier_result_of_pi_vcc_stands_unless_ours_takes_its_place(la
         await talk(lab, pi, "Mend the parser.")
         await talk(lab, pi, "And the printer.")
         routed = await compact(pi, "__pi_vcc__")
-        lab.model.counts_tokens = False  # as if next to nothing were in use, so that no summary fits
+        lab.model.counts_tokens = False  # as if next to nothing were in use
         await talk(lab, pi, "Some more work.")
         without_ours = await compact(pi)
         await talk(lab, pi, "Some more work.")
