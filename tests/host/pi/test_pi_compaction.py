@@ -4,6 +4,7 @@ import json
 import sys
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.host.pi.compaction_lab import (
@@ -34,6 +35,10 @@ def ends(events: list[Event]) -> list[Event]:
 
 async def texts_of_context(pi: PiSession) -> str:
     return json.dumps((await pi.command("get_messages"))["data"]["messages"])
+
+
+async def fabric_status(pi: PiSession) -> str:
+    return notices(await pi.prompt("/fabric status"))[-1]
 
 
 def real(code: str) -> Reply:
@@ -119,6 +124,17 @@ async def test_a_broken_request_and_a_pointless_one_cancel_and_are_told(lab: Lab
         ("error", "Fabric did not summarize: the request is not valid JSON"),
         ("info", "Fabric did not compact: its summary would not make the context smaller than the target."),
     ]
+
+
+@pytest.mark.requirement("pi_compaction:follow:ahead")
+async def test_the_session_is_read_before_anybody_asks_for_a_summary(lab: Lab) -> None:
+    async with open_small(lab) as pi:
+        await talk(lab, pi, "Mend the parser.")
+        await talk(lab, pi, "And the printer.")
+        count = len(lab.session_lines()) - 1
+        with anyio.fail_after(20):
+            while f"{count} entries of the session read" not in (await fabric_status(pi)):  # noqa: ASYNC110
+                await anyio.sleep(0.02)
 
 
 @pytest.mark.requirement("pi_compaction:follow:wanted")

@@ -38,6 +38,15 @@ class PiCompaction:
 
         return CompactRequests(clock=SystemClock())
 
+    @property
+    def status(self) -> str:
+        """One line for the person: who compacts, and how much of the session has been read for it."""
+        engine = self._config().engine
+        if engine != "fabric":
+            return engine
+        count = 0 if self._summaries is None else self._summaries.followed_entries
+        return f"{engine}, {count} entries of the session read"
+
     def methods(self) -> Mapping[str, Method]:
         """What Pi may ask."""
         return {

@@ -58,6 +58,11 @@ class FollowedSession:
         self.events = BranchEvents()
         self._follower = SessionFollower(path, max_bytes=MAX_FOLLOWED_BYTES)
 
+    @property
+    def entry_count(self) -> int:
+        """How many entries of the file have been read so far."""
+        return len(self._follower.session.entries)
+
     def catch_up(self, leaf_id: str | None = None) -> None:
         """Take in what Pi has appended.
 

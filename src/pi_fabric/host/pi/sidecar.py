@@ -192,6 +192,7 @@ class Sidecar:
             f"pi-fabric {__version__} on Pi {hello.pi_version} ({hello.mode})",
             f"python: {sys.executable}, up {uptime_s} s",
             f"engine: {engine}",
+            f"compaction: {self._compaction.status}",
             f"full code mode: {'on' if settings.config.full_code_mode else 'off'}",
             f"project: {hello.cwd} (trust: {settings.trust})",
             *(f"notice: {notice}" for notice in settings.notices),

@@ -65,6 +65,11 @@ class Summaries:
         self._config = config
         self._followed: FollowedSession | None = None
 
+    @property
+    def followed_entries(self) -> int:
+        """How many entries of the session's file are known; may be read while another call runs."""
+        return 0 if self._followed is None else self._followed.entry_count
+
     def follow(self, params: JsonObject) -> None:
         """Take in what Pi has appended since.
 
@@ -72,7 +77,8 @@ class Summaries:
             FabricError: If the parameters do not fit, or the file cannot be read.
         """
         place = convert("session", params, Place)
-        self._of(place.file).catch_up(place.leaf_id)
+        with collection_paused():
+            self._of(place.file).catch_up(place.leaf_id)
 
     def compact(self, params: JsonObject) -> JsonObject:
         """Answer `session_before_compact`.
