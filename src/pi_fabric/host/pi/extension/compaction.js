@@ -96,9 +96,15 @@ export class Compaction {
   async settled(_event, ctx) {
     this.follow(ctx);
     if (!this.sidecar.info) return;
-    const taken = await this.sidecar.request("compact.take", {}, { timeoutMs: TAKE_MS });
-    if (!taken) return;
-    this.sidecar.tell("compact.finished", await committed(ctx, taken.customInstructions ?? undefined));
+    try {
+      const taken = await this.sidecar.request("compact.take", {}, { timeoutMs: TAKE_MS });
+      if (!taken) return;
+      this.sidecar.tell("compact.finished", await committed(ctx, taken.customInstructions ?? undefined));
+    } catch (error) {
+      // It may have been taken all the same, and then the slot would stay shut.
+      this.sidecar.tell("compact.finished", { error: reason(error) });
+      throw error;
+    }
   }
 
   #declined({ kind, cause, notice }, wasAsked = false) {
@@ -133,6 +139,7 @@ function committed(ctx, customInstructions) {
     const failed = (error) => resolve({ error: String(error?.message ?? error) });
     const overdue = `it had not ended after ${COMMIT_MS / 1000} s; Pi may still end it`;
     const timer = setTimeout(failed, COMMIT_MS, overdue);
+    timer.unref(); // Pi may end meanwhile
     const ended = (settle) => (value) => {
       clearTimeout(timer);
       settle(value);
