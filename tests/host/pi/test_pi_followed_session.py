@@ -96,6 +96,14 @@ def test_a_session_in_memory_is_compiled_from_what_pi_sends() -> None:
     assert answer["kind"] == "compaction"
 
 
+@pytest.mark.requirement("pi_compaction:engine:pi")
+def test_with_the_engine_pi_nothing_is_read_or_wanted(tmp_path: Path) -> None:
+    summaries = Summaries(CompactionConfig(engine="pi"))
+    question = ask(tmp_path / "missing.jsonl", *TALK)
+    assert summaries.compact(question) == {"kind": "none"}
+    assert summaries.summarize_branch(question) == {"kind": "none"}
+
+
 @pytest.mark.requirement("pi_compaction:follow:disagrees")
 def test_a_file_that_links_the_ids_otherwise_is_not_believed(tmp_path: Path) -> None:
     path = write(tmp_path / "s.jsonl", TALK[0], TALK[1], {**TALK[2], "parentId": "a"}, TALK[3])

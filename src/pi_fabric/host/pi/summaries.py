@@ -87,6 +87,8 @@ class Summaries:
             InvalidArguments: If the parameters do not fit.
         """
         request = convert("compact", params, Compact)
+        if self._config.engine != "fabric":
+            return {"kind": "none"}
         with collection_paused():
             branch, wanted = self._branch(request)
             return {"kind": "wanted", "ids": wanted} if wanted else self._decide(request, branch)
@@ -126,7 +128,6 @@ class Summaries:
                 custom_instructions=request.custom_instructions,
                 reason=request.reason,
             ),
-            engine=self._config.engine,
             has_pi_vcc_result=request.has_pi_vcc_result,
             events_before=self._events_before(request, branch),
         )
