@@ -3,14 +3,17 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from told_sessions import ANY_ENTRIES, edited, path, says, sections, shown, user
+from told_sessions import ANY_ENTRIES, edited, note, operation, path, ran, says, sections, shown, user
 
 from pi_fabric.base.bounds import json_bytes, utf8_bytes
 from pi_fabric.base.jsonvalue import Json, JsonObject
+from pi_fabric.compaction.assemble import assemble, told_until
 from pi_fabric.compaction.branch_summary import BranchEvent, BranchSummary, compile_branch_summary
 from pi_fabric.compaction.outcome import Declined
+from pi_fabric.compaction.qa import check
 from pi_fabric.compaction.request import PI_VCC_SENTINEL, REQUEST_PREFIX
 from pi_fabric.history.events.branch_reader import read_branch_details
+from pi_fabric.history.events.normalize import normalize
 
 TOLD = path([user("try it"), *edited("src/a.ts", "c1", is_error=True), says("no luck")])
 
@@ -78,6 +81,27 @@ def test_a_failure_of_a_branch_that_was_left_is_resolved_on_the_next():
     after = path([summary, *edited("src/a.ts", "d1")])
     assert shown(after, "outstanding") == ["- [e2/call:c1] edit src/a.ts: resolved in e2"]
     assert [line.text for line in sections(after)["goal"].lines] == ["> try it"]
+
+
+@pytest.mark.requirement("summary:branch:told-once")
+def test_who_comes_back_to_a_branch_is_not_told_again_what_is_on_it():
+    program = ran("p1", [operation("mesh.put", "failed")], phases=["try"])
+    first = path([user("try it"), *edited("src/a.ts", "c1", is_error=True), note("n", "mind"), program])
+    aside = [
+        {"type": "branch_summary", "id": "s1", "summary": "x", "details": summarized(first).details},
+        {**user("other way"), "id": "s2"},
+    ]
+    back = {"type": "branch_summary", "id": "s3", "summary": "x", "details": summarized(path(aside)).details}
+    entries = path([*first, back, user("go on")])
+    assert shown(entries, "goal") == ["> try it", "- [s2] other way", "- [e7] go on"]
+    assert shown(entries, "activity") == ["- [e5/phase:0] phase try", "- [e5/0] mesh.put failed"]
+    assert shown(entries, "outstanding") == [
+        '- [e2] edit src/a.ts failed: "ok"',
+        "- [e5/0] mesh.put failed",
+    ]
+    assert [line.split("]")[0] for line in shown(entries, "earlierTurns")] == ["- [e1", "- [e4", "- [s2"]
+    events = normalize(entries)
+    assert check(assemble(events, timestamp=told_until(entries, events)).text, entries).is_complete
 
 
 @pytest.mark.requirement("summary:robustness:total")

@@ -14,6 +14,7 @@ from pi_fabric.compaction.operations import Performed, operations_of
 from pi_fabric.compaction.projections.files import touched_files
 from pi_fabric.compaction.projections.outstanding import identity
 from pi_fabric.compaction.projections.transcript import address_of
+from pi_fabric.compaction.retold import told_once
 from pi_fabric.compaction.section import SectionName
 from pi_fabric.history.events.model import (
     CustomMessage,
@@ -44,13 +45,14 @@ class Probe:
 
 def probes(events: Sequence[Event]) -> dict[SectionName, list[Probe]]:
     """Everything that the listing sections tell of, shown or not."""
-    operations = operations_of(events)
+    once = told_once(events)
+    operations = operations_of(once)
     return {
-        "goal": list(_goals(events)),
+        "goal": list(_goals(once)),
         "files": list(_files(operations)),
-        "activity": list(_activity(events, operations)),
+        "activity": list(_activity(once, operations)),
         "outstanding": list(_failures(operations)),
-        "earlierTurns": list(_turns(events)),
+        "earlierTurns": list(_turns(once)),
         "transcript": list(_newest(events)),
     }
 
@@ -76,7 +78,9 @@ def newest_request(events: Sequence[Event]) -> Probe | None:
 
 def newest_change(events: Sequence[Event]) -> Probe | None:
     """The newest edit or write of a file."""
-    changes = (done for done in reversed(operations_of(events)) if done.file_tool in {"edit", "write"})
+    changes = (
+        done for done in reversed(operations_of(told_once(events))) if done.file_tool in {"edit", "write"}
+    )
     return next(
         (
             _probe(address=done.address, words=collapse(done.path)[-_WORD_CHARS:])

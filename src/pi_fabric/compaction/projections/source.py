@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pi_fabric.compaction.operations import Pairing, Performed
+from pi_fabric.compaction.retold import retold
 from pi_fabric.compaction.section import Section
 from pi_fabric.history.events.model import CustomMessage, Event, FabricPhase, UserText
 
@@ -14,6 +15,7 @@ class Source:
     """One branch. A long one has a hundred thousand events, so they are looked through once."""
 
     events: Sequence[Event]
+    """All of them; the other fields leave out what is told again."""
     users: Sequence[UserText]
     turn_starts: Sequence[int]
     """Positions among the events of the messages that open a turn: the user's and the extensions'."""
@@ -30,8 +32,11 @@ class Source:
         phases: list[FabricPhase] = []
         entry_ids: set[str] = set()
         pairing = Pairing()
+        again = retold(events)
         for position, event in enumerate(events):
             entry_ids.add(event.source_entry_id)
+            if event.index in again:
+                continue
             if isinstance(event, UserText):
                 users.append(event)
                 turn_starts.append(position)
