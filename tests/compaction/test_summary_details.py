@@ -112,6 +112,8 @@ def test_records_of_other_releases_are_recognized(where: str, value: Json):
         ("timestamp", 5),
         ("budget", {"strategy": "adaptive"}),
         ("budget", None),
+        ("stableAddresses.recall", "\ud800"),
+        ("\ud800", 1),
     ],
 )
 def test_anything_else_is_no_record_of_ours(where: str, value: Json):

@@ -109,7 +109,8 @@ def recorded_version(details: Json) -> Literal[1, 2] | None:
         return None
     try:
         msgspec.convert(details, _Version1 if version == 1 else _Version2)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        # The latter for half a surrogate pair, which no record of ours holds.
         return None
     return 1 if version == 1 else 2
 
