@@ -200,6 +200,15 @@ def test_a_typed_request_is_shown_line_by_line():
     assert found.details["instructionPolicy"]["mode"] == "typed-v1"
 
 
+@pytest.mark.requirement("summary:bounds:middle-out")
+def test_lines_of_a_request_that_do_not_fit_are_counted():
+    facts = [f"fact {number} {'x' * 700}" for number in range(16)]
+    request = PREFIX + json.dumps({"version": 1, "instructions": "keep these", "preserve": facts})
+    block = compiled(path(TOLD), custom_instructions=request).summary.split("\n\n")[1].split("\n")
+    assert [line[:8] for line in block if "fact" in line] == ["- fact 0", "- fact 1", "- fact 1", "- fact 1"]
+    assert block[4] == "… 12 more, line 4 to line 15"
+
+
 @pytest.mark.requirement("summary:determinism:bytes")
 @given(st.lists(ENTRIES, max_size=20), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)

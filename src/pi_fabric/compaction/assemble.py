@@ -18,7 +18,7 @@ from pi_fabric.compaction.render import (
     render_block,
     render_section,
 )
-from pi_fabric.compaction.section import Section, SectionName, label
+from pi_fabric.compaction.section import Line, Section, SectionName
 from pi_fabric.history.events.model import Event
 
 # The status samples nothing, so there is nothing to count.
@@ -63,7 +63,7 @@ def assemble(
     sections = [enriched(section, events, enrichers) for section in projected]
     headed = list(_blocks(sections))
     if request:
-        lines = [label(line) for line in request]
+        lines = [_request_line(number, text) for number, text in enumerate(request, 1)]
         headed.insert(
             min(_REQUEST_POSITION, len(headed)),
             (REQUEST_HEADER, render_block(REQUEST_HEADER, lines, MAX_REQUEST_BYTES)),
@@ -89,6 +89,12 @@ def told_until(entries: Sequence[JsonObject], events: Sequence[Event]) -> str:
     last = next(entry for entry in reversed(entries) if entry.get("id") == last_id)
     timestamp = last.get("timestamp")
     return timestamp if isinstance(timestamp, str) else ""
+
+
+def _request_line(number: int, text: str) -> Line:
+    """A line with its place in the request, so that a cut can say which ones are missing."""
+    place = f"line {number}"
+    return Line(text=text, first=place, last=place, count=1)
 
 
 def _blocks(sections: Sequence[Section]) -> Iterator[tuple[str, str]]:
