@@ -112,3 +112,12 @@ def test_a_malformed_message_counts_no_tokens() -> None:
     window = read_window(branch({"type": "message", "message": {"role": "user", "content": 5}}, user(1)))
 
     assert [entry.tokens for entry in window.live] == [0, 1]
+
+
+@pytest.mark.requirement("compaction:window:system-message")
+def test_the_system_message_that_a_later_pi_keeps_is_no_part_of_what_a_cut_can_free() -> None:
+    system = {"type": "message", "message": {"role": "system", "content": "x" * 4000}}
+
+    window = read_window(branch(system, user(1), user(2)))
+
+    assert window.raw_tokens == 3

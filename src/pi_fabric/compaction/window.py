@@ -24,7 +24,7 @@ class ContextEntry:
     role: str
     """Role of the message; empty when it has none."""
     tokens: int
-    """Pi's estimate of its messages; what is malformed counts nothing."""
+    """Pi's estimate of its messages; what is malformed counts nothing, nor does the system message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,9 @@ def _context_entry(position: int, entry: JsonObject, messages: Sequence[JsonObje
         entry=entry,
         message=message,
         role=role if isinstance(role, str) else "",
-        tokens=sum(map(estimate_tokens, messages)),
+        # A later Pi keeps its system message through every compaction: no cut frees it, so that it belongs
+        # to the overhead, like what a provider adds.
+        tokens=sum(estimate_tokens(each) for each in messages if each.get("role") != "system"),
     )
 
 
