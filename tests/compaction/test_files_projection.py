@@ -5,6 +5,7 @@ from told_sessions import calls, edited, operation, path, ran, returns, sections
 
 from pi_fabric.base.jsonvalue import Json
 from pi_fabric.compaction.projections.files import common_root
+from pi_fabric.compaction.render import render_section
 
 
 @pytest.mark.requirement("summary:files:kinds")
@@ -104,3 +105,12 @@ def test_each_kind_shows_24_files():
 def test_of_several_calls_with_one_id_the_last_counts():
     entries = [*edited("a", "c1"), *edited("b", "c1")]
     assert shown(path(entries), "files")[1:] == ["Modified:", "- [e3] b"]
+
+
+@pytest.mark.requirement("summary:files:long")
+@pytest.mark.parametrize("folder", ["deep/" * 300, "深い/" * 200])
+def test_a_path_that_no_line_holds_keeps_its_end(folder: str):
+    entries = path([*edited("/repo/a.ts", "c1"), *edited(f"/repo/{folder}name.ts", "c2")])
+    line = render_section(sections(entries)["files"]).split("\n")[-1]
+    assert line.startswith("- [e3] …")
+    assert line.endswith("/name.ts")

@@ -4,10 +4,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Literal
 
+from pi_fabric.base.bounds import utf8_bytes
 from pi_fabric.base.jsonvalue import Json, is_object
-from pi_fabric.base.jstext import collapse
+from pi_fabric.base.jstext import collapse, truncate_start
 from pi_fabric.compaction.operations import Performed
 from pi_fabric.compaction.projections.source import Source
+from pi_fabric.compaction.render import MAX_LINE_BYTES
 from pi_fabric.compaction.sampling import sampled_lines
 from pi_fabric.compaction.section import Line, Section, item, label
 
@@ -15,6 +17,8 @@ Kind = Literal["Created", "Written", "Modified", "Read"]
 
 # Per kind; the format's number.
 MAX_FILES = 24
+# Of a path that no line has room for: more than the longest name, in any script.
+LONG_PATH_UNITS = 300
 _KINDS: Final[tuple[Kind, ...]] = ("Created", "Written", "Modified", "Read")
 _NAME: Final = re.compile(r"[^/\\]+")
 HERE: Final = "./"
@@ -77,7 +81,11 @@ def _start(path: str, count: int) -> str:
 def _line_below(root: str) -> Callable[[tuple[str, str]], Line]:
     def line(touched: tuple[str, str]) -> Line:
         path, address = touched
-        return item(address, collapse(path.removeprefix(root)))
+        shown = path.removeprefix(root)
+        whole = item(address, collapse(shown))
+        if utf8_bytes(whole.text) <= MAX_LINE_BYTES:
+            return whole
+        return item(address, truncate_start(shown, LONG_PATH_UNITS))
 
     return line
 
