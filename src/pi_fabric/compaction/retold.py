@@ -6,6 +6,7 @@ tells it again, and now its entries are on the branch as well.
 
 from collections.abc import Sequence
 
+from pi_fabric.history.events.branch_facts import CUSTOM_MESSAGE, USER
 from pi_fabric.history.events.model import (
     BASH_TOOL,
     BashRan,
@@ -48,8 +49,10 @@ def told_once(events: Sequence[Event]) -> list[Event]:
 
 def _fact_address(event: Event, calls: dict[str, ToolCalled]) -> str | None:
     """Where a branch summary would say that this is told; None for what is no fact."""
-    if isinstance(event, UserText | CustomMessage):
-        return event.entry_id
+    if isinstance(event, UserText):
+        return f"{event.entry_id}/{USER}"
+    if isinstance(event, CustomMessage):
+        return f"{event.entry_id}/{CUSTOM_MESSAGE}"
     if isinstance(event, FabricPhase | FabricOperation):
         return event.address
     if not isinstance(event, ToolResulted | BashRan):
