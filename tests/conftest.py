@@ -1,9 +1,17 @@
 """Fixtures that every test may use."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from blockbuster import BlockBuster, blockbuster_ctx
+from hypothesis import settings
+
+# Speed is measured in bench/, never asserted here. CI takes the same examples each time, so that a run
+# says something about the change and nothing about chance; elsewhere they are new each time.
+settings.register_profile("here", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
 @pytest.fixture
