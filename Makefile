@@ -11,7 +11,8 @@ INPUTS := pyproject.toml hatch_build.py $(wildcard native/quickjs/*)
 setup: $(READY) $(PI)
 
 $(READY): $(INPUTS)
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
 	@echo "Installing what pi-fabric needs into $(VENV); the first time this also compiles the sandbox,"
 	@echo "which takes about a minute."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
