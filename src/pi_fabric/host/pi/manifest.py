@@ -80,13 +80,6 @@ def render() -> str:
     return stringify(manifest(), indent=2) + "\n"
 
 
-def standing_chars() -> int:
-    """Characters that every request carries because of us: declaration, snippet and guidelines."""
-    tool = manifest()["tool"]
-    texts = [tool["description"], tool["promptSnippet"], *tool["promptGuidelines"]]
-    return sum(map(len, texts)) + len(stringify(tool["parameters"]))
-
-
 def write() -> None:
     """Write the file anew; `make docs` does. Blocking."""
     MANIFEST_PATH.write_text(render(), encoding="utf-8")
