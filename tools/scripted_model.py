@@ -71,12 +71,6 @@ class ScriptedModel:
         with self._lock:
             self._replies.extend(replies)
 
-    def forget(self) -> None:
-        """Drop queued replies and kept requests."""
-        with self._lock:
-            self._replies.clear()
-            self.requests.clear()
-
     def answer(self, body: dict[str, Any]) -> Reply:
         """Keep a request and take the next reply."""
         with self._lock:

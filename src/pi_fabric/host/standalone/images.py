@@ -7,8 +7,6 @@ from pi_fabric.protocol.actions import ImageBlock
 
 # Providers refuse images of more than 5 MB of base64, which is this many bytes of file.
 MAX_IMAGE_BYTES: Final = 5_000_000 // 4 * 3
-# The longest signature: RIFF, four bytes of length, WEBP.
-SIGNATURE_BYTES: Final = 12
 
 
 def image_type(head: bytes) -> str | None:
