@@ -10,7 +10,7 @@ import msgspec
 from pi_fabric.host.standalone.call import ToolCall
 from pi_fabric.host.standalone.globs import BadGlob, compile_glob
 from pi_fabric.host.standalone.limits import MAX_BYTES, counted, join_within, size
-from pi_fabric.host.standalone.paths import printable
+from pi_fabric.host.standalone.paths import shown_name
 from pi_fabric.host.standalone.ripgrep import Ripgrep, Run, TooLong, records
 from pi_fabric.host.standalone.searching import Place, unreadable, where
 from pi_fabric.protocol.host import ToolResult
@@ -67,7 +67,7 @@ def _result(
 ) -> ToolResult:
     if not paths:
         return ToolResult(text=f"No file in {place.shown} fits {args.pattern}{trouble}")
-    text, shown = join_within(printable(path) for path in paths)
+    text, shown = join_within(shown_name(path) for path in paths)
     if shown == len(paths) and not has_more:
         return ToolResult(text=text + trouble)
     bound = f"limit={len(paths)}" if shown == len(paths) else f"at most {size(MAX_BYTES)}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pi_fabric.base.bounds import ELLIPSIS, take_units
 from pi_fabric.base.jsonvalue import Json, JsonObject, decode, utf16_length
 from pi_fabric.host.standalone.limits import MAX_BYTES, MAX_LINE_UNITS, size
-from pi_fabric.host.standalone.paths import printable
+from pi_fabric.host.standalone.paths import shown_name
 from pi_fabric.host.standalone.ripgrep import Run, TooLong, records
 
 # A line that makes a longer record is named and not shown: minified files have lines of megabytes.
@@ -32,7 +32,7 @@ class Line:
     def shown(self) -> str:
         """`path:line: text` for a match, `path-line- text` for its context."""
         mark = ":" if self.is_match else "-"
-        return f"{printable(self.path)}{mark}{self.number}{mark} {self.text}"
+        return f"{shown_name(self.path)}{mark}{self.number}{mark} {self.text}"
 
 
 @dataclass(slots=True, kw_only=True)

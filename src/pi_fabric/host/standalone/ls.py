@@ -10,7 +10,7 @@ import msgspec
 
 from pi_fabric.host.standalone.call import ToolCall
 from pi_fabric.host.standalone.limits import MAX_BYTES, counted, join_within, size
-from pi_fabric.host.standalone.paths import kind, look_up, printable, resolve
+from pi_fabric.host.standalone.paths import kind, look_up, resolve, shown_name
 from pi_fabric.protocol.host import ToolResult
 
 # Pi's bound: enough for a folder that a person made.
@@ -60,7 +60,7 @@ def _shown(entry: os.DirEntry[str]) -> str:
         is_folder = entry.is_dir()
     except OSError:
         is_folder = False
-    return printable(entry.name) + ("/" if is_folder else "")
+    return shown_name(entry.name) + ("/" if is_folder else "")
 
 
 class _Counted:

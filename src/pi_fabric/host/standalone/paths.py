@@ -60,7 +60,7 @@ def kind(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "something else than a file")
 
 
-def printable(name: str) -> str:
+def shown_name(name: str) -> str:
     """A name as one line of text: bytes that are not UTF-8 become U+FFFD, line ends are escaped."""
     text = os.fsencode(name).decode("utf-8", "replace")
     return text.replace("\n", "\\n").replace("\r", "\\r")
