@@ -14,12 +14,17 @@ def sole_exception() -> Generator[None]:
     try:
         yield
     except BaseExceptionGroup as group:
-        error: BaseException = group
-        while _is_group(error) and len(error.exceptions) == 1:
-            error = error.exceptions[0]
+        error = lone(group)
         if error is group:
             raise
         raise error from error.__cause__
+
+
+def lone(error: BaseException) -> BaseException:
+    """The one exception that task groups have wrapped; a group of several stays a group."""
+    while _is_group(error) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 def _is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:

@@ -9,12 +9,13 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeGuard
+from typing import TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 
 from pi_fabric.base.errors import FabricError, HostError, RequestError
+from pi_fabric.base.groups import lone
 from pi_fabric.base.jsonvalue import Json, JsonObject, decode, encode, is_object
 from pi_fabric.host.pi.channel import LineChannel
 
@@ -218,7 +219,7 @@ class Peer:
             result = await work
             await self._send({"id": number, "result": result})
         except Exception as error:
-            await self._refuse(number, *_refusal(_cause(error)))
+            await self._refuse(number, *_refusal(lone(error)))
 
     async def _refuse(self, number: Json, code: int, message: str, kind: str | None = None) -> None:
         error: JsonObject = {"code": code, "message": message}
@@ -227,18 +228,7 @@ class Peer:
         await self._send({"id": number, "error": error})
 
 
-def _cause(error: Exception) -> Exception:
-    """The one exception that a task group has wrapped; a group of several stays a group."""
-    while _is_group(error) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
-def _is_group(error: Exception) -> TypeGuard[ExceptionGroup[Exception]]:
-    return isinstance(error, ExceptionGroup)
-
-
-def _refusal(error: Exception) -> tuple[int, str, str | None]:
+def _refusal(error: BaseException) -> tuple[int, str, str | None]:
     if isinstance(error, FabricError):
         code = INVALID_PARAMS if isinstance(error, RequestError) else REFUSED
         return code, error.message, error.code
