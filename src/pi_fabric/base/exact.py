@@ -1,11 +1,8 @@
 """Checks for records that count only when they match their format exactly, key by key."""
 
 from collections.abc import Iterable
-from typing import Final
 
-from pi_fabric.base.jsonvalue import Json, JsonObject, is_object
-
-_MAX_SAFE_INTEGER: Final = 2**53 - 1
+from pi_fabric.base.jsonvalue import MAX_SAFE_INTEGER, Json, JsonObject, is_object
 
 
 def object_with(
@@ -35,4 +32,4 @@ def is_count(value: Json) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     is_whole = isinstance(value, int) or value.is_integer()
-    return is_whole and 0 <= value <= _MAX_SAFE_INTEGER
+    return is_whole and 0 <= value <= MAX_SAFE_INTEGER

@@ -29,10 +29,12 @@ class Undefined(Enum):
 
 UNDEFINED: Final = Undefined.UNDEFINED
 
+MAX_SAFE_INTEGER: Final = 2**53 - 1
+"""Beyond it a JavaScript number no longer tells one integer from the next."""
+
 _Pieces: TypeAlias = "str | Iterator[_Pieces]"
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SAFE = 2**53 - 1
 # Of 2 ** 32 - 2, the largest array index.
 _INDEX_DIGITS = 10
 # A longer one is beyond every float, and Python refuses to read thousands of digits.
@@ -137,7 +139,7 @@ def stringify(value: Json, *, indent: int = 0) -> str:
 
 def format_number(value: float) -> str:
     """Print a number as JavaScript's `String(value)` does, `-0` as `0`."""
-    if isinstance(value, int) and abs(value) < 2**53:
+    if isinstance(value, int) and abs(value) <= MAX_SAFE_INTEGER:
         return str(value)
     if not is_finite_number(value):
         return "null"
@@ -199,10 +201,10 @@ def _is_plain(value: Json) -> bool:
         if isinstance(item, str) or item is None or item is True or item is False:
             continue
         if isinstance(item, int):
-            if not -_SAFE <= item <= _SAFE:
+            if not -MAX_SAFE_INTEGER <= item <= MAX_SAFE_INTEGER:
                 return False
         elif isinstance(item, float):
-            if item.is_integer() or not _PLAIN_FLOAT_MIN <= abs(item) < _SAFE:
+            if item.is_integer() or not _PLAIN_FLOAT_MIN <= abs(item) < MAX_SAFE_INTEGER:
                 return False
         elif is_object(item):
             for key in item:

@@ -11,11 +11,12 @@ from pi_fabric.base.bounds import utf8_bytes
 from pi_fabric.base.jsonvalue import utf16_length
 from pi_fabric.cli.compaction_run import Run, SizeOrigin
 from pi_fabric.cli.quoted import one_line
-from pi_fabric.compaction.budget import CHARS_PER_TOKEN, BudgetFigures
+from pi_fabric.compaction.budget import BudgetFigures
 from pi_fabric.compaction.cut import Block, BoundaryCandidate, LiveCut
 from pi_fabric.compaction.explain import BlockAccount, Explanation
 from pi_fabric.compaction.outcome import Compiled
 from pi_fabric.compaction.render import MAX_SUMMARY_BYTES
+from pi_fabric.history.session import CHARS_PER_TOKEN
 
 # Places on either side of the cut; more are counted. The JSON has them all.
 SHOWN_BESIDE: Final = 8

@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from pi_fabric.base.jsonvalue import Json, JsonObject, is_finite_number, is_object
+from pi_fabric.base.jsonvalue import MAX_SAFE_INTEGER, Json, JsonObject, is_finite_number, is_object
 from pi_fabric.compaction.calibration import Calibration
 from pi_fabric.config.model import CompactionFill
+from pi_fabric.history.session import CHARS_PER_TOKEN
 
 # Pi's own settings, for a host that hands over none.
 DEFAULT_RESERVE_TOKENS: Final = 16_384
@@ -16,7 +17,6 @@ MAX_RATIO: Final = 0.85
 
 # The largest summary has 32 KiB, and four characters count as one token.
 SUMMARY_RESERVE_TOKENS: Final = 8192
-CHARS_PER_TOKEN: Final = 4
 # Estimates err; this part of the window is never planned for.
 _SAFE_WINDOW_SHARE = 0.9
 # A compaction must leave less than there was.
@@ -24,7 +24,7 @@ _SHRINK_SHARE = 0.95
 # A request that was too large says that the window is smaller than advertised.
 _FAILED_SHARE = 0.9
 # Beyond it the numbers that hosts send are no longer exact; no model has as many tokens.
-MAX_TOKENS: Final = 2**53 - 1
+MAX_TOKENS: Final = MAX_SAFE_INTEGER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

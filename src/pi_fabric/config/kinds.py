@@ -3,12 +3,11 @@
 A kind never raises. What it changes it says as a `Fault`, so that a person can find the place.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from pi_fabric.base.jsonvalue import Json, is_array
+from pi_fabric.base.jsonvalue import Json, is_array, is_finite_number
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -128,7 +127,7 @@ class Number(Scalar[float]):
 
     def read(self, value: Json) -> Reading[float]:
         """Take a finite number, clamped into the range."""
-        if isinstance(value, bool) or not isinstance(value, int | float) or not is_finite(value):
+        if not is_finite_number(value):
             return self.refused(value, "is not a number")
         return clamped(value, value, self.minimum, self.maximum)
 
@@ -224,14 +223,6 @@ def whole_number(value: Json) -> int | None:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return None
-
-
-def is_finite(value: float) -> bool:
-    """False for what a JavaScript number cannot hold; an integer of any length does not raise."""
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
 
 
 def clamped(given: Json, number: N, minimum: N, maximum: N | None) -> Reading[N]:

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import psutil
 
-from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject, is_object, stringify
+from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject, is_finite_number, is_object, stringify
 from pi_fabric.base.printable import printable
 from pi_fabric.config.keys import Key, Section, camel_case, members, plain
-from pi_fabric.config.kinds import Fault, is_finite
+from pi_fabric.config.kinds import Fault
 from pi_fabric.config.model import GIB, ExecutorConfig, FabricConfig
 
 S = TypeVar("S", bound=Section)
@@ -122,7 +122,7 @@ def dotted(path: tuple[str, ...]) -> str:
 
 def show(value: Json) -> str:
     """A value as JSON on one line, at most 40 characters; numbers past JavaScript's range stay visible."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and not is_finite(value):
+    if isinstance(value, int | float) and not isinstance(value, bool) and not is_finite_number(value):
         return "a number too large" if value > 0 else "a number too small"
     return _cut(printable(stringify(value)))
 

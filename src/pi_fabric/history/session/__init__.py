@@ -11,10 +11,11 @@ from pi_fabric.history.session.faults import Fault, FaultKind, Faults
 from pi_fabric.history.session.follower import Growth, SessionFollower
 from pi_fabric.history.session.log import Header, Session
 from pi_fabric.history.session.reader import MAX_SESSION_BYTES, read_session
-from pi_fabric.history.session.tokens import estimate_tokens, usage_tokens
+from pi_fabric.history.session.tokens import CHARS_PER_TOKEN, estimate_tokens, usage_tokens
 from pi_fabric.history.session.tree import Tree
 
 __all__ = [
+    "CHARS_PER_TOKEN",
     "MAX_SESSION_BYTES",
     "ContextSize",
     "Fault",

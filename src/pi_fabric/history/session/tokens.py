@@ -18,6 +18,7 @@ from pi_fabric.base.jsonvalue import (
 )
 
 CHARS_PER_TOKEN: Final = 4
+"""What Pi takes for one token, in UTF-16 units."""
 
 # What Pi takes an image for, whatever its size; 1,200 tokens.
 IMAGE_CHARS: Final = 4800

@@ -9,12 +9,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject, is_object
+from pi_fabric.base.jsonvalue import MAX_SAFE_INTEGER, UNDEFINED, Json, JsonObject, is_object
 from pi_fabric.history.trace.sanitize import Kept, sanitize
 
 Field: TypeAlias = Literal["id", "path", "number", "text"]
 
-_SAFE_INTEGER = 2**53 - 1
 # What is longer than a kibibyte is no name.
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9\-./:_]{0,1023}")
 _DRIVE_PATH = re.compile(r"[A-Za-z]:[\\/]")
@@ -105,7 +104,7 @@ def _identifier(value: Json) -> str | None:
 def _number(value: Json) -> int | float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    if isinstance(value, int) and abs(value) <= _SAFE_INTEGER:
+    if isinstance(value, int) and abs(value) <= MAX_SAFE_INTEGER:
         return value
     try:
         number = float(value)
@@ -114,7 +113,7 @@ def _number(value: Json) -> int | float | None:
     if not math.isfinite(number):
         return None
     # JavaScript has one kind of number and writes 3.0 as 3.
-    return int(number) if number.is_integer() and abs(number) <= _SAFE_INTEGER else number
+    return int(number) if number.is_integer() and abs(number) <= MAX_SAFE_INTEGER else number
 
 
 def _text(value: Json) -> str | None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pi_fabric.base.bounds import clip_bytes, json_bytes
-from pi_fabric.base.jsonvalue import Json, JsonObject, is_object, scrub
+from pi_fabric.base.jsonvalue import MAX_SAFE_INTEGER, Json, JsonObject, is_object, scrub
+from pi_fabric.base.jstext import unit_order
 
 # The specification's bounds: enough for any command line, too little for a file.
 MAX_STRING_BYTES = 16 * 1024
@@ -38,7 +39,6 @@ _MEDIA_TYPE_KEYS = ("type", "mimeType", "mime_type", "mediaType", "media_type")
 _NOT_ALPHANUMERIC = re.compile("[^a-z0-9]")
 _DATA_URL = re.compile("data:[^,]{0,256};base64,", re.IGNORECASE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/\r\n]+={0,2}[\r\n]*")
-_SAFE_INTEGER = 2**53 - 1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,11 +72,6 @@ def clip_text(text: str, max_bytes: int) -> tuple[str, bool]:
     clean = scrub(text[: max_bytes + 1])
     clipped = clip_bytes(clean, max_bytes, marker=CUT_MARK)
     return clipped, clipped != clean
-
-
-def utf16_order(key: str) -> bytes:
-    """Sort key that orders strings as JavaScript does."""
-    return key.encode("utf-16-be", "surrogatepass")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,7 +108,7 @@ class _Walk:
             self.kept.dropped += 1
             return MEDIA_MARK
         kept: JsonObject = {}
-        keys = sorted(value, key=utf16_order)
+        keys = sorted(value, key=unit_order)
         for key in keys[:MAX_ENTRIES]:
             plain = _NOT_ALPHANUMERIC.sub("", key.lower())
             if plain in _MEDIA_KEYS:
@@ -162,7 +157,7 @@ def _within_bytes(value: Json, kept: Kept) -> Json:
 
 def _number(value: float) -> Json:
     if isinstance(value, int):
-        return value if abs(value) <= _SAFE_INTEGER else str(value)
+        return value if abs(value) <= MAX_SAFE_INTEGER else str(value)
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
