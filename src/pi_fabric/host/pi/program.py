@@ -1,12 +1,11 @@
 """Finds the Pi that the user runs, and reads which version it is, without running it."""
 
-import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pi_fabric.base.jsonvalue import is_object
+from pi_fabric.config.jsonfile import read_json_object
 
 FLOOR = (0, 80, 6)
 """The oldest Pi that is supported."""
@@ -74,10 +73,5 @@ def _parts_of(folder: Path) -> dict[str, str]:
 
 
 def _name_and_version(folder: Path) -> tuple[str, str]:
-    try:
-        package = json.loads((folder / "package.json").read_bytes())
-    except (OSError, ValueError):
-        return "", ""
-    if not is_object(package):
-        return "", ""
+    package = read_json_object(folder / "package.json").value
     return str(package.get("name", "")), str(package.get("version", ""))
