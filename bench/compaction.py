@@ -107,11 +107,11 @@ def peak() -> str:
     return f"peak {peak_bytes / 1e6:.0f} MB, {times:.1f} x the file (<= {MAX_MEMORY_TIMES} x) {verdict}"
 
 
-def row(name: str, size: str, limit: float, original: str) -> Row:
+def row(name: str, size: str, limit: float, reference: str) -> Row:
     """A row that times one compile."""
     return Row(
         name=name,
-        target=f"<= {limit:g} ms [{original}]",
+        target=f"<= {limit:g} ms [{reference}]",
         limit=limit,
         unit="ms",
         measure=lambda: milliseconds(size),

@@ -147,8 +147,8 @@ def _read_json_text(text: str, types: set[str], schema: JsonObject) -> Json:
     except (msgspec.DecodeError, UnicodeEncodeError):
         items = schema.get("items")
         return [text] if "array" in types and "string" in _types(items) else text
-    fits = ("array" in types and is_array(parsed)) or ("object" in types and is_object(parsed))
-    return _repair_value(parsed, schema) if fits else text
+    is_wanted = ("array" in types and is_array(parsed)) or ("object" in types and is_object(parsed))
+    return _repair_value(parsed, schema) if is_wanted else text
 
 
 def _problems(schema: JsonObject, args: JsonObject) -> dict[str, str]:

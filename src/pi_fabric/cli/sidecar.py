@@ -1,4 +1,4 @@
-"""`pi-fabric sidecar`: what the extension starts. Not for people: it speaks frames on stdio.
+"""`python -m pi_fabric.cli.sidecar`: what the extension starts. No command: it speaks frames on stdio.
 
 Joins the engine, which only `compose` can build, to the line, which only `host.pi` knows. Heavy modules
 are imported when the first answer is out, never before.

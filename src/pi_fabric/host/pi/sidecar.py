@@ -51,7 +51,7 @@ class Fabric(Protocol):
         ...
 
     async def describe_providers(self) -> Sequence[JsonObject]:
-        """`{name, description}` of each provider, sorted by name."""
+        """Each namespace: at least `{name, description}`; a missing one says why there."""
         ...
 
 
