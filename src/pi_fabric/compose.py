@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -23,6 +23,12 @@ from pi_fabric.providers.pi import PiProvider
 from pi_fabric.runtime.engine import Engine
 from pi_fabric.runtime.engines import ENGINES
 from pi_fabric.runtime.typescript import TypeScript
+
+PROVIDERS: tuple[Callable[[HostPorts], Provider | None], ...] = (
+    lambda ports: PiProvider(ports.tools),
+    lambda ports: None if ports.compaction is None else CompactProvider(ports.compaction),
+)
+"""The providers of this version, in order of listing; None where the host lacks what one needs."""
 
 NOT_YET = ("extensions", "agents", "mesh", "memory", "state", "schema", "mcp")
 """Namespaces that a program finds and that no provider answers for in this version."""
@@ -137,10 +143,8 @@ def _engine(config: FabricConfig) -> Engine:
 
 
 def _providers(ports: HostPorts) -> list[Provider]:
-    providers: list[Provider] = [PiProvider(ports.tools)]
-    if ports.compaction is not None:
-        providers.append(CompactProvider(ports.compaction))
-    return providers
+    offered = (make(ports) for make in PROVIDERS)
+    return [provider for provider in offered if provider is not None]
 
 
 def _absences(config: FabricConfig, ports: HostPorts) -> dict[str, Absence]:
