@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from pi_fabric.base.errors import ConfigError
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object, scrub
 
 FileState = Literal["absent", "read", "unusable"]
@@ -57,6 +58,17 @@ class JsonFile:
     """What was read differently from how it is written."""
     is_exact: bool = True
     """False when the file's bytes cannot be written again as they are."""
+
+    def to_rewrite(self) -> JsonObject:
+        """The object to change and write back; empty for a file that is not there.
+
+        Raises:
+            ConfigError: If writing it would lose something.
+        """
+        trouble = self.problem if self.state == "unusable" else "" if self.is_exact else self.repairs[0]
+        if trouble:
+            raise ConfigError(self.path, f"{trouble}; mend it first, it was left as it is")
+        return self.value
 
 
 class _UnusableError(ValueError):

@@ -59,11 +59,7 @@ def _check(path: Path, name: str, value: Json) -> None:
 
 def _rewrite(path: Path, changes: Mapping[str, Json]) -> None:
     present = read_json_object(path)
-    if present.state == "unusable":
-        raise ConfigError(path, f"{present.problem}; mend it first, it was left as it is")
-    if not present.is_exact:
-        raise ConfigError(path, f"{present.repairs[0]}; mend it first, it was left as it is")
-    value = present.value
+    value = present.to_rewrite()
     for name, new in changes.items():
         value = _changed(value, _KEYS[name], new)
     write_atomic(path, _formatted(value, present))

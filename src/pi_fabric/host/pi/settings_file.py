@@ -26,7 +26,7 @@ def packages(path: Path) -> list[Json]:
     Raises:
         ConfigError: If the file is no readable JSON object.
     """
-    return _entries(path, _read(path))
+    return _entries(path, read_json_object(path).to_rewrite())
 
 
 def source_of(entry: Json, agent_dir: Path) -> Path | None:
@@ -49,7 +49,7 @@ def change_packages(path: Path, change: Change) -> bool:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(path):
-            value = _read(path)
+            value = read_json_object(path).to_rewrite()
             before = _entries(path, value)
             after = change(list(before))
             if after == before:
@@ -59,15 +59,6 @@ def change_packages(path: Path, change: Change) -> bool:
             return True
     except OSError as error:
         raise StoreError(path, f"cannot be written: {error.strerror or error}") from error
-
-
-def _read(path: Path) -> JsonObject:
-    present = read_json_object(path)
-    if present.state == "unusable":
-        raise ConfigError(path, f"{present.problem}; mend it first, it was left as it is")
-    if not present.is_exact:
-        raise ConfigError(path, f"{present.repairs[0]}; mend it first, it was left as it is")
-    return present.value
 
 
 def _entries(path: Path, value: JsonObject) -> list[Json]:
