@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pi_fabric.actions.nearest import nearest
 from pi_fabric.actions.registry import Catalogue, listing
 from pi_fabric.base.errors import InvalidArguments, UnknownAction
-from pi_fabric.base.jsonvalue import Json, JsonObject, stringify
+from pi_fabric.base.jsonvalue import Json, JsonObject, is_number, stringify, text_or_empty
 from pi_fabric.protocol.actions import Action, Provider
 
 LIST_DEFAULT, LIST_MAX = 100, 1000
@@ -39,7 +39,7 @@ class Discovery:
             raise UnknownAction(
                 str(wanted), f"no such provider; there are {known}.", suggestions=nearest(str(wanted), names)
             )
-        query = _text(args.get("query")).lower()
+        query = text_or_empty(args.get("query")).lower()
         limit = _limit(args.get("limit"), default=LIST_DEFAULT, maximum=LIST_MAX)
         matching = [
             listing(provider, action)
@@ -55,7 +55,7 @@ class Discovery:
 
         Equal ones are in order of reference; a blank query finds nothing.
         """
-        query = _text(args.get("query")).strip().lower()
+        query = text_or_empty(args.get("query")).strip().lower()
         words = query.split()
         if not words:
             return []
@@ -110,11 +110,7 @@ def _mentions(words: Sequence[str], text: str) -> bool:
     return all(word in lower for word in words)
 
 
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _limit(value: Json, *, default: int, maximum: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         return default
     return max(1, min(maximum, int(value)))

@@ -6,7 +6,7 @@ object with other names for the same things. Neither looks at types; `arguments`
 
 from collections.abc import Mapping, Sequence
 
-from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object
+from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_number, is_object
 from pi_fabric.protocol.actions import CallShape
 
 _ONE_OBJECT = CallShape()
@@ -80,7 +80,7 @@ def _convert_milliseconds(args: JsonObject, milliseconds: Mapping[str, str]) -> 
 
 
 def _seconds(value: Json) -> Json:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         return value
     seconds = value / 1000
     return int(seconds) if seconds.is_integer() else seconds

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from pi_fabric.base.jsonvalue import MAX_SAFE_INTEGER, Json, JsonObject, is_object
+from pi_fabric.base.jsonvalue import MAX_SAFE_INTEGER, Json, JsonObject, is_number, is_object
 
 
 def object_with(
@@ -29,7 +29,7 @@ def is_version(value: Json, version: int) -> bool:
 
 def is_count(value: Json) -> bool:
     """True for a safe integer from 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         return False
     is_whole = isinstance(value, int) or value.is_integer()
     return is_whole and 0 <= value <= MAX_SAFE_INTEGER

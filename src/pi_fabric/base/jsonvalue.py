@@ -99,11 +99,29 @@ def is_array(value: object) -> TypeGuard[list[Json]]:
     return isinstance(value, list)
 
 
+def is_number(value: object) -> TypeGuard[int | float]:
+    """True when a decoded JSON value is a number; for Python a boolean is one as well."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def is_finite_number(value: object) -> TypeGuard[int | float]:
     """True for a number that JavaScript can hold: no boolean, not endless, of any number of digits."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) <= sys.float_info.max
+    return is_number(value) and abs(value) <= sys.float_info.max
+
+
+def object_or_empty(value: Json) -> JsonObject:
+    """`value` when it is an object, else an empty one."""
+    return value if is_object(value) else {}
+
+
+def array_or_empty(value: Json) -> list[Json]:
+    """`value` when it is an array, else an empty one."""
+    return value if is_array(value) else []
+
+
+def text_or_empty(value: Json) -> str:
+    """`value` when it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""
 
 
 def scrub(value: Json) -> Json:

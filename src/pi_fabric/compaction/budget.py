@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from pi_fabric.base.jsonvalue import MAX_SAFE_INTEGER, Json, JsonObject, is_finite_number, is_object
+from pi_fabric.base.jsonvalue import MAX_SAFE_INTEGER, Json, JsonObject, is_finite_number, object_or_empty
 from pi_fabric.compaction.calibration import Calibration
 from pi_fabric.config.model import CompactionFill
 from pi_fabric.history.session import CHARS_PER_TOKEN
@@ -121,7 +121,7 @@ def read_budget(
     """
     if not is_finite_number(context_window) or not is_finite_number(target_ratio) or context_window <= 0:
         return None
-    given: JsonObject = settings if is_object(settings) else {}
+    given = object_or_empty(settings)
     has_failed = is_finite_number(failed_tokens) and failed_tokens > 0
     return Budget(
         context_window=_floored(context_window),

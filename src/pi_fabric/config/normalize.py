@@ -8,7 +8,15 @@ from typing import TypeVar
 
 import psutil
 
-from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject, is_finite_number, is_object, stringify
+from pi_fabric.base.jsonvalue import (
+    UNDEFINED,
+    Json,
+    JsonObject,
+    is_finite_number,
+    is_number,
+    is_object,
+    stringify,
+)
 from pi_fabric.base.printable import printable
 from pi_fabric.config.keys import Key, Section, camel_case, members, plain
 from pi_fabric.config.kinds import Fault
@@ -122,7 +130,7 @@ def dotted(path: tuple[str, ...]) -> str:
 
 def show(value: Json) -> str:
     """A value as JSON on one line, at most 40 characters; numbers past JavaScript's range stay visible."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and not is_finite_number(value):
+    if is_number(value) and not is_finite_number(value):
         return "a number too large" if value > 0 else "a number too small"
     return _cut(printable(stringify(value)))
 

@@ -3,7 +3,7 @@
 import re
 
 from pi_fabric.base.clock import Clock, Deadline
-from pi_fabric.base.jsonvalue import JsonObject
+from pi_fabric.base.jsonvalue import JsonObject, is_number
 from pi_fabric.config import FabricConfig
 
 # A call that waits for an agent, as a program writes it. A name behind a dot or in a word is another's.
@@ -38,6 +38,6 @@ def extend_for(ref: str, args: JsonObject, deadline: Deadline, config: FabricCon
         return
     allowed_s = config.subagents.timeout_ms / 1000
     asked_ms = args.get("timeoutMs")
-    if ref == "agents.run" and isinstance(asked_ms, int | float) and not isinstance(asked_ms, bool):
+    if ref == "agents.run" and is_number(asked_ms):
         allowed_s = max(allowed_s, min(asked_ms / 1000, MAX_AGENT_S))
     deadline.allow(allowed_s)

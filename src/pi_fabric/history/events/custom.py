@@ -7,7 +7,7 @@ from typing import Final
 from pi_fabric.base.bounds import clip_bytes, json_bytes
 from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject, is_array, is_object
 from pi_fabric.base.jstext import unit_order
-from pi_fabric.history.events.content import part_text, text_of
+from pi_fabric.history.content import part_text, text_of
 
 # All bounds are the specification's: details are shown on one line and travel in branch summaries.
 MAX_DEPTH: Final = 12

@@ -8,10 +8,10 @@ import itertools
 from collections.abc import Iterable
 
 from pi_fabric.base.collector import collection_paused
-from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object
+from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_number, is_object, text_or_empty
 from pi_fabric.base.jstext import is_blank
+from pi_fabric.history.content import text_of
 from pi_fabric.history.events.branch_events import branch_events
-from pi_fabric.history.events.content import text_of
 from pi_fabric.history.events.custom import read_custom_message
 from pi_fabric.history.events.model import (
     BASH_TOOL,
@@ -131,14 +131,14 @@ class Normalizer:
         return call
 
     def _tool_result(self, entry_id: str, message: JsonObject) -> list[Event]:
-        tool_name = _string(message.get("toolName"))
+        tool_name = text_or_empty(message.get("toolName"))
         if tool_name == BASH_TOOL:
             return [self._bash_result(entry_id, message)]
         result = ToolResulted(
             entry_id=entry_id,
             source_entry_id=entry_id,
             index=next(self._numbers),
-            tool_call_id=_string(message.get("toolCallId")),
+            tool_call_id=text_or_empty(message.get("toolCallId")),
             tool_name=tool_name,
             is_error=message.get("isError") is True,
             text=text_of(message.get("content")),
@@ -148,7 +148,7 @@ class Normalizer:
         return [result, *nested_events(message.get("details"), entry_id, self._numbers)]
 
     def _bash_result(self, entry_id: str, message: JsonObject) -> BashRan:
-        call_id = _string(message.get("toolCallId"))
+        call_id = text_or_empty(message.get("toolCallId"))
         call = self._calls.get(call_id)
         is_error = message.get("isError") is True
         return BashRan(
@@ -156,7 +156,7 @@ class Normalizer:
             source_entry_id=entry_id,
             index=next(self._numbers),
             tool_call_id=call_id,
-            command="" if call is None else _string(call.args.get("command")),
+            command="" if call is None else text_or_empty(call.args.get("command")),
             is_error=is_error,
             exit_code=None,
             error=(text_of(message.get("content")) or None) if is_error else None,
@@ -167,7 +167,7 @@ class Normalizer:
         if message.get("excludeFromContext") is True:
             return []
         exit_code = message.get("exitCode")
-        if isinstance(exit_code, bool) or not isinstance(exit_code, int | float):
+        if not is_number(exit_code):
             exit_code = None
         is_error = exit_code is not None and exit_code != 0
         return [
@@ -176,10 +176,10 @@ class Normalizer:
                 source_entry_id=entry_id,
                 index=next(self._numbers),
                 tool_call_id="",
-                command=_string(message.get("command")),
+                command=text_or_empty(message.get("command")),
                 is_error=is_error,
                 exit_code=exit_code,
-                error=(_string(message.get("output")) or None) if is_error else None,
+                error=(text_or_empty(message.get("output")) or None) if is_error else None,
             )
         ]
 
@@ -198,7 +198,3 @@ class Normalizer:
                 details=content.details,
             )
         ]
-
-
-def _string(value: Json) -> str:
-    return value if isinstance(value, str) else ""

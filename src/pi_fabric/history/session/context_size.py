@@ -7,7 +7,8 @@ context is made another size. Nothing here raises for content.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object
+from pi_fabric.base.jsonvalue import Json, JsonObject, array_or_empty, is_object, object_or_empty
+from pi_fabric.history.content import text_of
 from pi_fabric.history.session.context import projected_context
 from pi_fabric.history.session.tokens import estimate_tokens, usage_tokens
 
@@ -64,12 +65,12 @@ def fold_system_messages(messages: Sequence[JsonObject]) -> JsonObject:
     sections: JsonObject = {}
     tools: dict[str, Json] = {}
     for message in messages:
-        if text := _text_of(message.get("content")):
+        if text := text_of(message.get("content")):
             contents.append(text)
-        sections.update(_object(message.get("sections")))
-        for tool in _array(message.get("toolsRemoved")):
+        sections.update(object_or_empty(message.get("sections")))
+        for tool in array_or_empty(message.get("toolsRemoved")):
             tools.pop(_name_of(tool), None)
-        for tool in _array(message.get("toolsAdded")):
+        for tool in array_or_empty(message.get("toolsAdded")):
             tools[_name_of(tool)] = tool
     in_force = {name: section for name, section in sections.items() if section is not None}
     folded: JsonObject = {"role": "system", "content": "\n\n".join(contents), "sections": in_force}
@@ -102,21 +103,6 @@ def _is_current(
     return False
 
 
-def _text_of(content: Json) -> str:
-    if isinstance(content, str):
-        return content
-    parts = [part for part in _array(content) if is_object(part) and part.get("type") == "text"]
-    return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
-
-
 def _name_of(tool: Json) -> str:
     name = tool.get("name") if is_object(tool) else tool
     return name if isinstance(name, str) else ""
-
-
-def _object(value: Json) -> JsonObject:
-    return value if is_object(value) else {}
-
-
-def _array(value: Json) -> list[Json]:
-    return value if is_array(value) else []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pi_fabric.base.jsonl import Record
-from pi_fabric.base.jsonvalue import Json, JsonObject, is_object
+from pi_fabric.base.jsonvalue import JsonObject, is_object, text_or_empty
 from pi_fabric.history.session.faults import FaultLog, Faults
 from pi_fabric.history.session.migration import Migration, version_of, version_without_header
 from pi_fabric.history.session.sharing import share_words
@@ -86,8 +86,8 @@ class Session:
         self.header = Header(
             id=session_id,
             version=version_of(value),
-            timestamp=_text(value.get("timestamp")),
-            cwd=_text(value.get("cwd")),
+            timestamp=text_or_empty(value.get("timestamp")),
+            cwd=text_or_empty(value.get("cwd")),
             parent_session=parent if isinstance(parent, str) else None,
         )
 
@@ -120,7 +120,3 @@ class Session:
             if id(entry) in cycles:
                 log.add("cycle", self._lines[index], self._offsets[index])
         return log.faults()
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""

@@ -7,7 +7,7 @@ the same ids.
 
 from typing import Final
 
-from pi_fabric.base.jsonvalue import Json, JsonObject, is_object
+from pi_fabric.base.jsonvalue import JsonObject, is_number, is_object
 
 CURRENT_VERSION: Final = 3
 
@@ -40,7 +40,7 @@ class Migration:
         self._previous_id = entry["id"]
         self._positions.add(position)
         index = entry.get("firstKeptEntryIndex")
-        if entry.get("type") == "compaction" and _is_number(index):
+        if entry.get("type") == "compaction" and is_number(index):
             del entry["firstKeptEntryIndex"]
             # A header or nothing at that place names no entry.
             if index in self._positions:
@@ -52,7 +52,7 @@ def version_of(header: JsonObject) -> int:
     version = header.get("version")
     if version is None:
         return 1
-    return int(version) if _is_number(version) and abs(version) < 2**31 else CURRENT_VERSION
+    return int(version) if is_number(version) and abs(version) < 2**31 else CURRENT_VERSION
 
 
 def version_without_header(first_entry: JsonObject) -> int:
@@ -63,7 +63,3 @@ def version_without_header(first_entry: JsonObject) -> int:
 def _id_at(position: int) -> str:
     # Eight hexadecimal digits, as Pi's ids have.
     return f"{position:08x}"
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -10,9 +10,10 @@ from typing import Final
 from pi_fabric.base.jsonvalue import (
     Json,
     JsonObject,
-    is_array,
+    array_or_empty,
     is_finite_number,
     is_object,
+    object_or_empty,
     stringify,
     utf16_length,
 )
@@ -51,7 +52,7 @@ def _content_chars(content: Json) -> int:
     if isinstance(content, str):
         return utf16_length(content)
     chars = 0
-    for part in _array(content):
+    for part in array_or_empty(content):
         if not is_object(part):
             continue
         if part.get("type") == "text":
@@ -67,7 +68,7 @@ def _message_chars(message: JsonObject) -> int:
 
 def _assistant_chars(message: JsonObject) -> int:
     chars = 0
-    for part in _array(message.get("content")):
+    for part in array_or_empty(message.get("content")):
         if not is_object(part):
             continue
         kind = part.get("type")
@@ -91,7 +92,7 @@ def _summary_chars(message: JsonObject) -> int:
 
 
 def _system_chars(message: JsonObject) -> int:
-    chars = _message_chars(message) + sum(map(_chars, _object(message.get("sections")).values()))
+    chars = _message_chars(message) + sum(map(_chars, object_or_empty(message.get("sections")).values()))
     if message.get("toolsAdded"):
         chars += utf16_length(stringify(message["toolsAdded"]))
     return chars
@@ -115,11 +116,3 @@ def _chars(value: Json) -> int:
 
 def _number(value: Json) -> float:
     return value if is_finite_number(value) else 0
-
-
-def _object(value: Json) -> JsonObject:
-    return value if is_object(value) else {}
-
-
-def _array(value: Json) -> list[Json]:
-    return value if is_array(value) else []

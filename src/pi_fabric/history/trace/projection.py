@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from pi_fabric.base.jsonvalue import MAX_SAFE_INTEGER, UNDEFINED, Json, JsonObject, is_object
+from pi_fabric.base.jsonvalue import MAX_SAFE_INTEGER, UNDEFINED, Json, JsonObject, is_number, is_object
 from pi_fabric.history.trace.sanitize import Kept, sanitize
 
 Field: TypeAlias = Literal["id", "path", "number", "text"]
@@ -102,7 +102,7 @@ def _identifier(value: Json) -> str | None:
 
 
 def _number(value: Json) -> int | float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         return None
     if isinstance(value, int) and abs(value) <= MAX_SAFE_INTEGER:
         return value

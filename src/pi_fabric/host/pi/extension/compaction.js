@@ -75,6 +75,8 @@ export class Compaction {
     const { summary, firstKeptEntryId, details } = checked(answer);
     if (firstKeptEntryId !== "" && !branchEntries.some((entry) => entry.id === firstKeptEntryId))
       throw new Error("the answer keeps from an entry that is not on the branch");
+    // `pi -p` prints the last message of what is left, which the model's answer must then be.
+    if (firstKeptEntryId === "" && ctx.mode === "print" && event.reason !== "overflow") return undefined;
     event._fabricCompaction = true; // pi-vcc, loaded later, leaves it to us
     return { compaction: { summary, firstKeptEntryId, tokensBefore: preparation.tokensBefore, details } };
   }
