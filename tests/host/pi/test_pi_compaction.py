@@ -258,3 +258,13 @@ async def test_a_real_program_asks_and_later_reads_how_it_ended(lab: Lab) -> Non
     assert asked["isError"] is False
     assert text_of(status).strip() == "committed"
     assert "a fact to keep" in last_compaction(lab)["summary"]
+
+
+@pytest.mark.requirement("pi_compaction:print:answer")
+async def test_print_mode_prints_the_answer_when_our_compaction_would_keep_nothing(lab: Lab) -> None:
+    lab.settings["compaction"] = KEEP_NOTHING
+    lab.model.counts_tokens = True
+    lab.model.say(program({"ask": {}}), Reply(text="the answer"), Reply(text="a summary by the model"))
+    code, output = await lab.print_mode("-p", f"Mend the parser.\n{FILLER}")
+    assert (code, output) == (0, "the answer\n")
+    assert "a summary by the model" in last_compaction(lab)["summary"]
