@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pi_fabric.actions.nearest import nearest
 from pi_fabric.actions.shapes import canonical
 from pi_fabric.base.bounds import clip_bytes
 from pi_fabric.base.errors import InvalidArguments
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_object, stringify
+from pi_fabric.base.nearest import nearest
 from pi_fabric.protocol.actions import Action
 
 if TYPE_CHECKING:

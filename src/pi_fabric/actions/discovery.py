@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from pi_fabric.actions.nearest import nearest
 from pi_fabric.actions.registry import Catalogue, listing
 from pi_fabric.base.errors import InvalidArguments, UnknownAction
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_number, stringify, text_or_empty
+from pi_fabric.base.nearest import nearest
 from pi_fabric.protocol.actions import Action, Provider
 
 LIST_DEFAULT, LIST_MAX = 100, 1000

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pi_fabric.actions.nearest import nearest
 from pi_fabric.base.bounds import clip_bytes
 from pi_fabric.base.errors import Unavailable, UnknownAction
 from pi_fabric.base.jsonvalue import JsonObject
+from pi_fabric.base.nearest import nearest
 from pi_fabric.protocol.actions import Action, Provider
 
 # A name in a message; a program may make up one of any length.

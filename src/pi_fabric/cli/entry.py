@@ -103,13 +103,12 @@ def _overview() -> str:
 
 
 def _unknown(name: str, known: list[str]) -> int:
-    import difflib  # noqa: PLC0415
-
+    from pi_fabric.base.nearest import nearest  # noqa: PLC0415
     from pi_fabric.cli.output import ExitCode, say  # noqa: PLC0415
 
     kind = "option" if name.startswith("-") else "command"
-    nearest = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {nearest[0]}?" if nearest else " pi-fabric --help lists them."
+    close = nearest(name, known)
+    hint = f" Did you mean {close[0]}?" if close else " pi-fabric --help lists them."
     say(f"pi-fabric: there is no {kind} {name!r}.{hint}")
     return ExitCode.USAGE
 

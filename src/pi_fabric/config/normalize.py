@@ -1,6 +1,5 @@
 """From any JSON value to a usable configuration. Total: nothing that a file may hold stops the start."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from pi_fabric.base.jsonvalue import (
     is_object,
     stringify,
 )
+from pi_fabric.base.nearest import nearest
 from pi_fabric.base.printable import printable
 from pi_fabric.config.keys import Key, Section, camel_case, members, plain
 from pi_fabric.config.kinds import Fault
@@ -213,6 +213,5 @@ def _unknown(
 
 def _nearest(path: tuple[str, ...], known: Sequence[str]) -> str | None:
     *prefix, name = path
-    by_folded = {candidate.casefold(): candidate for candidate in known}
-    found = difflib.get_close_matches(name[:SHOWN_CHARS].casefold(), by_folded, n=1)
-    return ".".join((*prefix, by_folded[found[0]])) if found else None
+    found = nearest(name[:SHOWN_CHARS], known)
+    return ".".join((*prefix, *found)) if found else None

@@ -13,6 +13,6 @@ def nearest(word: str, valid: Iterable[str], *, count: int = 1) -> list[str]:
     """Up to `count` of `valid` that look like `word`, case ignored, best first."""
     if len(word) > MAX_WORD_CHARS:
         return []
-    by_lower = {name.lower(): name for name in valid}
-    close = difflib.get_close_matches(word.lower(), by_lower, n=count, cutoff=MIN_SIMILARITY)
-    return [by_lower[name] for name in close]
+    by_folded = {name.casefold(): name for name in valid}
+    close = difflib.get_close_matches(word.casefold(), by_folded, n=count, cutoff=MIN_SIMILARITY)
+    return [by_folded[name] for name in close]
