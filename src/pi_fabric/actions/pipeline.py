@@ -19,7 +19,7 @@ from pi_fabric.actions.outcomes import cause_of, outcome_of_record
 from pi_fabric.actions.registry import Catalogue, Resolved
 from pi_fabric.base.clock import Deadline
 from pi_fabric.base.errors import FabricError, InvalidArguments, UnknownAction
-from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject, Undefined, is_object
+from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject, Undefined, object_or_empty
 from pi_fabric.protocol.actions import CallContext, ImageBlock, Outcome, Stage
 from pi_fabric.protocol.events import (
     CallEnded,
@@ -130,7 +130,7 @@ class _Call:
     async def _prepare(self, resolved: Resolved, args: Json) -> JsonObject:
         self._stage = "guard"
         for guard in self._context.guards:
-            guard(self._ref, args if is_object(args) else {})
+            guard(self._ref, object_or_empty(args))
         self._stage = "prepare"
         prepared = repair(resolved.action, args)
         if prepared is not args:
@@ -145,7 +145,7 @@ class _Call:
     async def _answer_internally(self, internal: Internal, args: Json) -> Json:
         self._stage = "invoke"
         try:
-            answer = await internal(args if is_object(args) else {})
+            answer = await internal(object_or_empty(args))
         except UnknownAction:
             self._stage = "resolve"
             raise

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pi_fabric.base.jsonvalue import JsonObject
+from pi_fabric.base.jsonvalue import JsonObject, text_or_empty
 from pi_fabric.compaction.details import EntryRange
 from pi_fabric.compaction.enrich import Enricher, enriched
 from pi_fabric.compaction.footer import footer
@@ -87,8 +87,7 @@ def told_until(entries: Sequence[JsonObject], events: Sequence[Event]) -> str:
     """Timestamp of the entry that told the last event, as stored; empty when it has no string there."""
     last_id = events[-1].source_entry_id
     last = next(entry for entry in reversed(entries) if entry.get("id") == last_id)
-    timestamp = last.get("timestamp")
-    return timestamp if isinstance(timestamp, str) else ""
+    return text_or_empty(last.get("timestamp"))
 
 
 def _request_line(number: int, text: str) -> Line:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pi_fabric.base.collector import collection_paused
-from pi_fabric.base.jsonvalue import JsonObject
+from pi_fabric.base.jsonvalue import JsonObject, text_or_empty
 from pi_fabric.compaction.assemble import assemble, told_until
 from pi_fabric.compaction.enrich import Enricher
 from pi_fabric.compaction.instructions import InstructionError, decode_instructions
@@ -61,8 +61,8 @@ def compile_branch_summary(
     facts = facts_of(events)
     details = BranchDetails(
         source=BranchSource(
-            first_entry_id=_id(event.entries[0]),
-            last_entry_id=_id(event.entries[-1]),
+            first_entry_id=text_or_empty(event.entries[0].get("id")),
+            last_entry_id=text_or_empty(event.entries[-1].get("id")),
             entry_count=len(event.entries),
             old_leaf_id=event.old_leaf_id,
         ),
@@ -76,8 +76,3 @@ def compile_branch_summary(
         ),
     )
     return BranchSummary(summary=assembled.text, details=fit_details(details).to_json())
-
-
-def _id(entry: JsonObject) -> str:
-    entry_id = entry.get("id")
-    return entry_id if isinstance(entry_id, str) else ""
