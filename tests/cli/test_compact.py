@@ -233,6 +233,8 @@ def test_another_branch_is_taken_by_its_last_entry(shell: Shell) -> None:
         (("--preserve", "x" * 2_049), 2, "an item of preserve is over 2 KiB"),
         (("--ratio", "0.9"), 2, "--ratio"),
         (("--diff", "a2", "b2", "--qa"), 2, "--diff"),
+        (("--diff", "a2", "nobody"), 2, "--diff: no entry has the id 'nobody'"),
+        (("--tokens-before", "1" + "0" * 400, "--explain"), 2, "--tokens-before"),
     ],
 )
 def test_why_there_is_no_summary_is_said_in_a_sentence(
@@ -268,6 +270,18 @@ def test_the_explanation_shows_the_cut_the_tokens_and_the_blocks_in_80_columns(
     assert rows["kept"] == f"{figures['retainedRawTokens']:,}"
     assert rows["after"] == f"{figures['projectedTokensAfter']:,}"
     assert rows["transcript"].replace(",", "").isdigit()
+
+
+@pytest.mark.requirement("compact-shell:explain:narrow")
+def test_in_a_narrow_terminal_no_figure_of_the_explanation_is_cut(
+    shell: Shell, large: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    text = shell(large, *WINDOW, "--explain")
+    before_blocks = text.partition("What the blocks")[0]
+    figures = [word for word in before_blocks.split() if word.replace(",", "").rstrip("…").isdigit()]
+    assert figures
+    assert not any(figure.endswith("…") for figure in figures)
 
 
 @pytest.mark.requirement("compact-shell:explain:blocks")

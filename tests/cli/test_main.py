@@ -198,9 +198,10 @@ async def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(
 
 
 @pytest.mark.anyio
-async def test_a_full_disk_is_told_even_by_the_version() -> None:
-    env = inherited_environment({"PYTHONPATH": SOURCES})
-    argv = [sys.executable, "-c", ENTRY, "--version"]
+@pytest.mark.parametrize("arguments", [["--version"], ["config", "show"]])
+async def test_a_full_disk_is_told_by_the_version_as_by_a_table(arguments: list[str], tmp_path: Path) -> None:
+    env = inherited_environment({"PYTHONPATH": SOURCES, "HOME": str(tmp_path)})
+    argv = [sys.executable, "-c", ENTRY, *arguments]
     with anyio.fail_after(30), os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb") as full:
         async with child_process(argv, env=env, stdin=DEVNULL, stdout=full, stderr=PIPE) as process:
             assert process.stderr is not None

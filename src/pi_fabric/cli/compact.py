@@ -37,6 +37,8 @@ _EPILOG = (
     " Example: pi-fabric compact session.jsonl --window 200000 --explain"
 )
 _TOKENS = "TOKENS"
+# No window is near it, and every figure stays one that a table has room for.
+_MAX_TOKENS = 10**12
 
 
 @app.command(name="compact", epilog=_EPILOG)
@@ -48,13 +50,24 @@ def run(  # noqa: PLR0913 - one parameter for each option
     ] = None,
     window: Annotated[
         int | None,
-        typer.Option(min=1, metavar=_TOKENS, help="The model's window; without it the last turn is kept."),
+        typer.Option(
+            min=1,
+            max=_MAX_TOKENS,
+            metavar=_TOKENS,
+            help="The model's window; without it the last turn is kept.",
+        ),
     ] = None,
     reserve: Annotated[
-        int | None, typer.Option(min=0, metavar=_TOKENS, help="Kept free for the answer; else Pi's 16,384.")
+        int | None,
+        typer.Option(
+            min=0, max=_MAX_TOKENS, metavar=_TOKENS, help="Kept free for the answer; else Pi's 16,384."
+        ),
     ] = None,
     keep: Annotated[
-        int | None, typer.Option(min=0, metavar=_TOKENS, help="Recent entries worth keeping; else 20,000.")
+        int | None,
+        typer.Option(
+            min=0, max=_MAX_TOKENS, metavar=_TOKENS, help="Recent entries worth keeping; else 20,000."
+        ),
     ] = None,
     ratio: Annotated[
         float | None,
@@ -67,7 +80,12 @@ def run(  # noqa: PLR0913 - one parameter for each option
     ] = None,
     tokens_before: Annotated[
         int | None,
-        typer.Option(min=0, metavar=_TOKENS, help="Size of the context; else the last usage, else a guess."),
+        typer.Option(
+            min=0,
+            max=_MAX_TOKENS,
+            metavar=_TOKENS,
+            help="Size of the context; else the last usage, else a guess.",
+        ),
     ] = None,
     instructions: Annotated[str | None, typer.Option(help="As after /compact in Pi.")] = None,
     preserve: Annotated[
@@ -151,9 +169,9 @@ def _show(run: Run, explanation: Explanation | None, report: Report | None) -> N
 def _print_tables(run: Run, explanation: Explanation) -> None:
     from pi_fabric.cli.compaction_tables import explained  # noqa: PLC0415 - only people pay for rich
 
-    console = table_console()
-    for part in explained(run, explanation):
-        console.print(part)
+    with table_console() as console:
+        for part in explained(run, explanation):
+            console.print(part)
 
 
 def _compare(name: str | None, pair: tuple[str, str], options: Options, *, as_json: bool) -> ExitCode:
@@ -161,7 +179,7 @@ def _compare(name: str | None, pair: tuple[str, str], options: Options, *, as_js
         runs = [compact(_open(one, is_quiet=as_json), options) for one in pair]
     else:
         session = _open(name, is_quiet=as_json)
-        runs = [compact(session, options, leaf_id=leaf) for leaf in pair]
+        runs = [compact(session, options, leaf_id=leaf, named_by="--diff") for leaf in pair]
     lines = difference(*runs)
     if as_json:
         first, second = map(as_object, runs)

@@ -83,21 +83,24 @@ def load(path: Path) -> Session:
     return session
 
 
-def compact(session: Session, options: Options, *, leaf_id: str | None = None) -> Run:
+def compact(
+    session: Session, options: Options, *, leaf_id: str | None = None, named_by: str = "--branch"
+) -> Run:
     """Compact one branch as Pi would if it asked now.
 
     Args:
         session: As read; not changed.
         options: What the command line says.
         leaf_id: Where the branch ends; None is where Pi resumes.
+        named_by: The option that names the leaf.
 
     Raises:
         RequestError: If there is no such entry, or what is asked for is out of bounds.
     """
     leaf = session.tree.leaf_id if leaf_id is None else leaf_id
     if leaf not in session.tree.by_id:
-        hint = "pi-fabric compact --json names the one where Pi resumes"
-        raise RequestError("--branch", f"no entry has the id {one_line(str(leaf))!r}; {hint}")
+        hint = "--json alone tells where Pi resumes"
+        raise RequestError(named_by, f"no entry has the id {one_line(str(leaf), 24)!r}; {hint}")
     branch = session.tree.path_to(leaf)
     tokens, origin = _size(branch, options)
     event = CompactionEvent(

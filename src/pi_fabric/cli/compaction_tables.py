@@ -24,6 +24,8 @@ SHOWN_BESIDE: Final = 8
 ID_BYTES: Final = 14
 ROLE_BYTES: Final = 13
 CALL_BYTES: Final = 20
+# 9,999,999: in a narrow terminal the words are folded, and no figure is cut.
+MIN_TOKENS_COLUMNS: Final = 9
 SIZE_ORIGINS: Final[dict[SizeOrigin, str]] = {
     "option": "as given",
     "usage": "from the newest usage that the provider reported",
@@ -55,15 +57,15 @@ def _candidates(explanation: Explanation) -> RenderableType:
     at = next((n for n, one in enumerate(candidates) if one.entry_id == kept_id), len(candidates))
     first, end = max(0, at - SHOWN_BESIDE), at + SHOWN_BESIDE + 1
     table = _table("KEPT FROM", "ROLE")
-    table.add_column("TOKENS KEPT", justify="right")
+    table.add_column("TOKENS KEPT", justify="right", min_width=MIN_TOKENS_COLUMNS)
     table.add_column("WHY", overflow="fold")
     if first:
-        table.add_row(f"… {first} before", "", "", "")
+        table.add_row("…", "", "", f"{first} before")
     for number, candidate in enumerate(candidates[first:end], first):
         style = "bold" if number == at else ""
         table.add_row(*_row(candidate, is_cut=number == at, is_before=number < at), style=style)
     if len(candidates) > end:
-        table.add_row(f"… {len(candidates) - end} after", "", "", "")
+        table.add_row("…", "", "", f"{len(candidates) - end} after")
     if at == len(candidates):
         table.add_row("(nothing)", "", "0", "the cut: no place will do, so all is summarized", style="bold")
     return table

@@ -45,10 +45,10 @@ def show(
     if as_json:
         emit(stringify(as_object(loaded), indent=2))
         return
-    console = table_console()
-    console.print(_table(loaded))
-    for line in _remarks(loaded):
-        console.print(printable(line), soft_wrap=not console.is_terminal)
+    with table_console() as console:
+        console.print(_table(loaded))
+        for line in _remarks(loaded):
+            console.print(printable(line), soft_wrap=not console.is_terminal)
 
 
 def as_object(loaded: LoadedConfig) -> JsonObject:

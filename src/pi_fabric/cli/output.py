@@ -2,7 +2,8 @@
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -95,14 +96,16 @@ def _give_up_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def table_console() -> "Console":
-    """A console for tables on standard output, at most 80 columns; plain where colour is not wanted."""
+@contextmanager
+def table_console() -> Generator["Console"]:
+    """A console for tables, at most 80 columns; plain where colour is not wanted.
+
+    What it was given goes to standard output at the end, as `emit` writes.
+    """
     from rich.console import Console  # noqa: PLC0415 - costs 50 ms that --json need not pay
 
-    class PipedConsole(Console):
-        def on_broken_pipe(self) -> None:
-            end_quietly()
-
-    console = PipedConsole(highlight=False, markup=False, emoji=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     console.width = min(console.width, TABLE_COLUMNS)
-    return console
+    with console.capture() as captured:
+        yield console
+    emit(captured.get().removesuffix("\n"))
