@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -87,7 +87,6 @@ async def open_fabric(
     ports: HostPorts,
     config: FabricConfig,
     cwd: Path,
-    environ: Mapping[str, str] | None = None,
     providers: Sequence[Provider] | None = None,
     is_trusted: bool = False,
 ) -> AsyncGenerator[Fabric]:
@@ -97,14 +96,12 @@ async def open_fabric(
         ports: What the host offers.
         config: Settings in force.
         cwd: Working folder of the programs' calls.
-        environ: Environment; None reads the process's own.
         providers: Providers instead of the built-in ones.
         is_trusted: True when the user trusts the project; a compiler in its node_modules may then run.
 
     Raises:
         Unavailable: If the configured engine is not one of this version's.
     """
-    environment = os.environ if environ is None else environ
     registry = (
         Registry(_providers(ports), absent=_absences(config, ports))
         if providers is None
@@ -113,7 +110,7 @@ async def open_fabric(
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(_engine(config))
         typescript = await stack.enter_async_context(
-            TypeScript(environ=environment, cwd=cwd if is_trusted else None)
+            TypeScript(environ=os.environ, cwd=cwd if is_trusted else None)
         )
         fabric = Fabric(
             ExecutionServices(
@@ -123,7 +120,7 @@ async def open_fabric(
                 config=config,
                 ports=ports,
                 cwd=cwd,
-                environ=environment,
+                environ=os.environ,
             )
         )
         stack.callback(fabric.close)

@@ -16,7 +16,6 @@ def define(
     *,
     returns: str = "any",
     shape: CallShape | None = None,
-    approval_risks: tuple[Risk, ...] = (),
 ) -> Action:
     """Describe one action by its argument struct.
 
@@ -28,7 +27,6 @@ def define(
         description: One line for the model.
         returns: Result type in TypeScript.
         shape: Call shapes besides one object.
-        approval_risks: Classes to ask for in order, when more than `risk` alone.
     """
     return Action(
         name=name,
@@ -38,7 +36,6 @@ def define(
         arguments=arguments,
         returns=returns,
         shape=shape,
-        approval_risks=approval_risks,
     )
 
 

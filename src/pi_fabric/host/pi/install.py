@@ -28,8 +28,6 @@ class Installation:
 
     settings: Path
     """Pi's settings file."""
-    python_file: Path
-    """The file that names the interpreter."""
     has_changed: bool
     """False when everything was in place already."""
     replaced: tuple[Path, ...] = ()
@@ -53,7 +51,7 @@ def install(agent_dir: Path) -> Installation:
         ConfigError: If `settings.json` is not what Pi could have written; nothing is changed then.
         StoreError: If a file cannot be written.
     """
-    settings, python_file = settings_path(agent_dir), python_path(agent_dir)
+    settings = settings_path(agent_dir)
     others: list[Path] = []
 
     def add(entries: list[Json]) -> list[Json]:
@@ -62,10 +60,8 @@ def install(agent_dir: Path) -> Installation:
         return kept if has_ours else [*kept, str(EXTENSION_DIR)]
 
     has_changed = change_packages(settings, add)
-    has_changed |= _write_python(python_file)
-    return Installation(
-        settings=settings, python_file=python_file, has_changed=has_changed, replaced=tuple(others)
-    )
+    has_changed |= _write_python(python_path(agent_dir))
+    return Installation(settings=settings, has_changed=has_changed, replaced=tuple(others))
 
 
 def uninstall(agent_dir: Path) -> Installation:
@@ -75,12 +71,12 @@ def uninstall(agent_dir: Path) -> Installation:
         ConfigError: If `settings.json` is not what Pi could have written; nothing is changed then.
         StoreError: If a file cannot be written.
     """
-    settings, python_file = settings_path(agent_dir), python_path(agent_dir)
+    settings = settings_path(agent_dir)
     has_changed = settings.exists() and change_packages(
         settings, lambda entries: [entry for entry in entries if not _is_fabric(entry, agent_dir)]
     )
-    has_changed |= _remove_python(python_file)
-    return Installation(settings=settings, python_file=python_file, has_changed=has_changed)
+    has_changed |= _remove_python(python_path(agent_dir))
+    return Installation(settings=settings, has_changed=has_changed)
 
 
 def is_installed(agent_dir: Path) -> bool:

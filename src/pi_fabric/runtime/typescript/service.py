@@ -11,7 +11,7 @@ from anyio.abc import TaskGroup
 
 from pi_fabric.base.errors import SandboxError, Unavailable
 from pi_fabric.base.jsonvalue import scrub
-from pi_fabric.runtime.typescript.checker import CHECK_LIMIT_S, IDLE_LIMIT_S, Checker
+from pi_fabric.runtime.typescript.checker import CHECK_LIMIT_S, Checker
 from pi_fabric.runtime.typescript.compiler import Compiler, find_compiler
 from pi_fabric.runtime.typescript.emit import Emitted, Emitter
 from pi_fabric.runtime.typescript.model import COMPILER_HINT, Diagnostic, Prepared, Refused
@@ -39,7 +39,6 @@ class TypeScript:
         *,
         environ: Mapping[str, str],
         cwd: Path | None = None,
-        idle_s: float = IDLE_LIMIT_S,
         limit_s: float = CHECK_LIMIT_S,
     ) -> None:
         """Prepare to look for a compiler.
@@ -48,12 +47,10 @@ class TypeScript:
             environ: Where `PI_FABRIC_TSC` and `PATH` are read from.
             cwd: Folder from which `node_modules` are searched upward; None for a project that is not
                 trusted, since the compiler found there is run.
-            idle_s: Seconds without work after which the resident checker ends.
             limit_s: Seconds that checking and emitting one program may take each.
         """
         self._environ = environ
         self._cwd = cwd
-        self._idle_s = idle_s
         self._limit_s = limit_s
         self._finding = anyio.Lock()
         self._tasks: TaskGroup | None = None
@@ -113,7 +110,7 @@ class TypeScript:
     def _use(self, compiler: Compiler) -> _Tools:
         assert self._tasks is not None, "enter the context first"
         return _Tools(
-            checker=Checker(compiler, self._tasks, idle_s=self._idle_s, limit_s=self._limit_s),
+            checker=Checker(compiler, self._tasks, limit_s=self._limit_s),
             emitter=Emitter(compiler, limit_s=self._limit_s),
         )
 
