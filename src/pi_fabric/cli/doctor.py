@@ -86,7 +86,7 @@ async def _engine(cwd: Path) -> Finding:
 
 
 async def _compiler() -> Finding:
-    from pi_fabric.runtime.typescript import COMPILER_HINT, find_compiler  # noqa: PLC0415
+    from pi_fabric.runtime.typescript import COMPILER_HINT, find_compiler  # noqa: PLC0415 - as above
 
     compiler = await find_compiler(os.environ)
     if compiler is None:
@@ -96,7 +96,7 @@ async def _compiler() -> Finding:
 
 
 async def _ripgrep() -> Finding:
-    from pi_fabric.host.standalone.ripgrep import Ripgrep  # noqa: PLC0415
+    from pi_fabric.host.standalone.ripgrep import Ripgrep  # noqa: PLC0415 - as above
 
     try:
         program = await Ripgrep().locate()

@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _guarded(arguments: list[str]) -> int:
     from pi_fabric.base.errors import FabricError  # noqa: PLC0415 - `--version` does without
-    from pi_fabric.cli.output import ExitCode, code_of, end_quietly, say  # noqa: PLC0415
+    from pi_fabric.cli.output import ExitCode, code_of, end_quietly, say  # noqa: PLC0415 - as above
 
     try:
         code = _dispatch(arguments)
@@ -54,7 +54,7 @@ def _guarded(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    from pi_fabric.cli.output import ExitCode, emit  # noqa: PLC0415
+    from pi_fabric.cli.output import ExitCode, emit  # noqa: PLC0415 - as above
 
     if arguments in (["--version"], ["-V"]):
         emit(f"pi-fabric {__version__}")
@@ -82,7 +82,7 @@ def _as_code(code: object) -> int:
 
 
 def _overview() -> str:
-    from pi_fabric.cli.commands import COMMANDS  # noqa: PLC0415
+    from pi_fabric.cli.commands import COMMANDS  # noqa: PLC0415 - as above
 
     rows = (
         f"  {name:<8} {command.summary}\n           e.g. pi-fabric {command.example}"
@@ -103,8 +103,8 @@ def _overview() -> str:
 
 
 def _unknown(name: str, known: list[str]) -> int:
-    from pi_fabric.base.nearest import nearest  # noqa: PLC0415
-    from pi_fabric.cli.output import ExitCode, say  # noqa: PLC0415
+    from pi_fabric.base.nearest import nearest  # noqa: PLC0415 - rarely needed
+    from pi_fabric.cli.output import ExitCode, say  # noqa: PLC0415 - as above
 
     kind = "option" if name.startswith("-") else "command"
     close = nearest(name, known)
@@ -129,6 +129,6 @@ def _never_fail_to_print() -> None:
 
 def _trace() -> None:
     if os.environ.get(DEBUG_VARIABLE) == "1":
-        import traceback  # noqa: PLC0415
+        import traceback  # noqa: PLC0415 - rarely needed
 
         traceback.print_exc()

@@ -172,8 +172,8 @@ def _progress(*, is_quiet: bool) -> AbstractContextManager[EventSink | None]:
 
 
 def _print_trace(result: ExecResult) -> None:
-    from rich.console import Console  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415 - as above
 
-    from pi_fabric.cli.trace_table import trace_table  # noqa: PLC0415
+    from pi_fabric.cli.trace_table import trace_table  # noqa: PLC0415 - as above
 
     Console(stderr=True).print(trace_table(result.trace))

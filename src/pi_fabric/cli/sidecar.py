@@ -48,7 +48,7 @@ def _open_fabric(ports: HostPorts, settings: Settings, cwd: Path) -> AbstractAsy
 
 def load_settings(cwd: Path, environ: Mapping[str, str], is_trusted: bool) -> Settings:
     """Read `fabric.json` of the user and, as far as it is trusted, of the project. Blocking."""
-    from pi_fabric.config import load_config  # noqa: PLC0415
+    from pi_fabric.config import load_config  # noqa: PLC0415 - as above
 
     trust = trust_state(cwd, environ, is_trusted=is_trusted)
     loaded = load_config(cwd=cwd, environ=environ, trust=trust)
