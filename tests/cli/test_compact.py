@@ -228,7 +228,7 @@ def test_another_branch_is_taken_by_its_last_entry(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ((*WINDOW, "--tokens-before", "20"), 1, "it would leave more than the target in use"),
+        ((*WINDOW, "--tokens-before", "20"), 1, "more than the target would stay in use"),
         (("--instructions", "__pi_fabric_compact_request_v1__:{"), 2, "the request is not valid JSON"),
         (("--preserve", "x" * 2_049), 2, "an item of preserve is over 2 KiB"),
         (("--ratio", "0.9"), 2, "--ratio"),
@@ -243,6 +243,7 @@ def test_why_there_is_no_summary_is_said_in_a_sentence(
     assert shell(shell.write("s.jsonl", two_branches()), *arguments) == ""
     assert shell.code == code
     assert words in shell.err
+    assert all(len(line) <= 80 for line in shell.err.splitlines() if "Invalid value" not in line)
 
 
 def test_nothing_new_since_the_last_compaction_is_said_and_told_to_machines(shell: Shell) -> None:

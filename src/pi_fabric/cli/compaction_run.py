@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pi_fabric.base.errors import RequestError
 from pi_fabric.base.jsonvalue import JsonObject
@@ -14,6 +14,9 @@ from pi_fabric.compaction.outcome import Compiled, Declined
 from pi_fabric.compaction.request import CompactRequest
 from pi_fabric.config.model import CompactionFill
 from pi_fabric.history.session import Session, context_size, read_session
+
+# A UUID; Pi's own are shorter.
+ID_BYTES: Final = 36
 
 SizeOrigin = Literal["option", "usage", "estimate"]
 
@@ -99,8 +102,8 @@ def compact(
     """
     leaf = session.tree.leaf_id if leaf_id is None else leaf_id
     if leaf not in session.tree.by_id:
-        hint = "--json alone tells where Pi resumes"
-        raise RequestError(named_by, f"no entry has the id {one_line(str(leaf), 24)!r}; {hint}")
+        reason = f"no entry has the id {one_line(str(leaf), ID_BYTES)!r}"
+        raise RequestError(named_by, f"{reason}\n  --json without it names the one where Pi resumes")
     branch = session.tree.path_to(leaf)
     tokens, origin = _size(branch, options)
     event = CompactionEvent(

@@ -16,7 +16,7 @@ from pi_fabric.compaction.qa import Report
 # A screenful; what is more is in the JSON.
 MAX_LOSSES: Final = 20
 _DECLINED: Final = {
-    "over-target": "it would leave more than the target in use; see --explain",
+    "over-target": "more than the target would stay in use; see --explain",
     "empty-live-window": "nothing has been said since the last compaction",
     "no-source-events": "the entries before the cut tell nothing",
 }
