@@ -68,7 +68,7 @@ def main() -> int:
         print(json.dumps({"load": load, "cores": os.cpu_count(), "rows": [as_json(o) for o in outcomes]}))
     else:
         print(f"load before the run {load:.2f} on {os.cpu_count()} cores; median (min-max);")
-        print("in brackets: the reference implementation, on a machine of this kind")
+        print("in brackets: the same figure of the reference implementation")
     return 0 if all(outcome.is_ok for outcome in outcomes) else 1
 
 
