@@ -15,7 +15,7 @@ from tests.host.pi.compaction_lab import (
     user_ids,
     with_faults,
 )
-from tests.host.pi.pi_lab import Lab, notices
+from tests.host.pi.pi_lab import Lab, notices, sidecars_of
 from tools import install_pi
 from tools.pi_rpc import PiSession
 from tools.scripted_model import Reply
@@ -76,6 +76,18 @@ async def test_a_sidecar_that_dies_or_is_slow_leaves_the_summary_to_pi_and_serve
     assert [line.get("fromHook", False) for line in compactions(lab)] == [False, False, True, False]
     async with open_without_fabric(lab) as pi:
         assert (await pi.command("get_messages"))["success"] is True
+
+
+@pytest.mark.requirement("pi_compaction:request:unseen")
+async def test_a_frozen_sidecar_is_not_taken_for_a_request_that_failed(lab: Lab) -> None:
+    async with open_small(lab) as pi:
+        await pi.prompt("Hello.")
+        for sidecar in sidecars_of(pi.pid):
+            sidecar.suspend()
+        told = notices(await pi.prompt("Hello again."))
+    assert told == [
+        "Fabric could not see whether a compaction was asked for: no answer to compact.take came within 2 s"
+    ]
 
 
 @pytest.mark.requirement("pi_compaction:fault:aborted")

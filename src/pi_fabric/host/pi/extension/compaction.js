@@ -47,7 +47,7 @@ export class Compaction {
     pi.on("session_before_tree", guarded("summarize the branch", this.beforeTree));
     for (const event of ["session_start", "turn_end", "session_compact", "session_tree"])
       pi.on(event, (_event, ctx) => this.follow(ctx));
-    pi.on("agent_settled", guarded("make the compaction that was asked for", this.settled, ""));
+    pi.on("agent_settled", guarded("see whether a compaction was asked for", this.settled, ""));
   }
 
   /** Let Python read on while nobody waits for it. Never throws. */
