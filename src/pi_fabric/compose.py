@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -18,17 +19,10 @@ from pi_fabric.execution.model import ExecResult
 from pi_fabric.protocol.actions import Provider
 from pi_fabric.protocol.events import EventSink
 from pi_fabric.protocol.host import HostPorts
-from pi_fabric.providers.compact import CompactProvider
-from pi_fabric.providers.pi import PiProvider
+from pi_fabric.providers import BUILTIN
 from pi_fabric.runtime.engine import Engine
 from pi_fabric.runtime.engines import ENGINES
 from pi_fabric.runtime.typescript import TypeScript
-
-PROVIDERS: tuple[Callable[[HostPorts], Provider | None], ...] = (
-    lambda ports: PiProvider(ports.tools),
-    lambda ports: None if ports.compaction is None else CompactProvider(ports.compaction),
-)
-"""The providers of this version, in order of listing; None where the host lacks what one needs."""
 
 NOT_YET = ("extensions", "agents", "mesh", "memory", "state", "schema", "mcp")
 """Namespaces that a program finds and that no provider answers for in this version."""
@@ -134,14 +128,19 @@ def _engine(config: FabricConfig) -> Engine:
             f"executor.runtime is {runtime!r}, which pi-fabric {__version__} does not have",
             f"Set it to {' or '.join(ENGINES)}.",
         )
-    module, _, name = ENGINES[runtime].partition(":")
-    engine: type[Engine] = getattr(importlib.import_module(module), name)
+    engine: type[Engine] = _load(ENGINES[runtime])
     return engine()
 
 
 def _providers(ports: HostPorts) -> list[Provider]:
-    offered = (make(ports) for make in PROVIDERS)
-    return [provider for provider in offered if provider is not None]
+    offers: list[Callable[[HostPorts], Provider | None]] = [_load(target) for target in BUILTIN.values()]
+    return [provider for offer in offers if (provider := offer(ports)) is not None]
+
+
+def _load(target: str) -> Any:
+    """What `module:name` names."""
+    module, _, name = target.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def _absences(config: FabricConfig, ports: HostPorts) -> dict[str, Absence]:

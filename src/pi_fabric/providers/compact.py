@@ -14,7 +14,7 @@ from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.compaction.request import MAX_INSTRUCTIONS_BYTES, MAX_ITEM_BYTES, MAX_PRESERVE_ITEMS
 from pi_fabric.compaction.requests import MAX_REASON_UNITS, MAX_REQUESTER_UNITS
 from pi_fabric.protocol.actions import Action, CallContext
-from pi_fabric.protocol.host import CompactionPort
+from pi_fabric.protocol.host import CompactionPort, HostPorts
 
 # The schema counts characters; bytes and the request as a whole are checked where it is encoded.
 Reason = Annotated[str, msgspec.Meta(max_length=MAX_REASON_UNITS, description="Why, for the status")]
@@ -111,3 +111,8 @@ def _entity(progress: str, intent: JsonObject | None = None) -> JsonObject:
     """What an activity view shows; there is one slot, so its id is always the same."""
     shown = {key: value for key, value in (intent or {}).items() if key in ("reason", "requestedBy")}
     return {"kind": "compaction", "id": "compact", "label": "Compaction", "progress": progress, **shown}
+
+
+def offer(ports: HostPorts) -> CompactProvider | None:
+    """The provider for a host; None where nothing can be compacted."""
+    return None if ports.compaction is None else CompactProvider(ports.compaction)
