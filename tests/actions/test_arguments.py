@@ -3,6 +3,7 @@ import pytest
 from pi_fabric.actions.arguments import MAX_PROBLEMS, repair, validate
 from pi_fabric.base.errors import InvalidArguments
 from pi_fabric.protocol.actions import Action
+from pi_fabric.providers.compact import ACTIONS as COMPACT_ACTIONS
 from pi_fabric.providers.pi import ACTIONS
 
 PI = {action.name: action for action in ACTIONS}
@@ -88,6 +89,15 @@ def test_problems_name_the_path_inside_lists_and_objects() -> None:
 
 
 @pytest.mark.requirement("actions:validate:required")
+def test_what_is_too_long_is_told_by_its_bound_and_not_by_its_value() -> None:
+    (request, *_) = COMPACT_ACTIONS
+    args: dict[str, object] = {"instructions": "a" * 9_000, "preserve": ["a" * 500] * 17}
+    assert problems(request, args) == (
+        "instructions: must have at most 8192 characters, got 9000",
+        "preserve: must have at most 16 items, got 17",
+    )
+
+
 def test_each_missing_argument_is_named_once() -> None:
     assert problems(PI["write"], {}) == (
         "path: is required and missing",

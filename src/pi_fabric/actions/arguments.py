@@ -199,8 +199,19 @@ def _describe(error: "ValidationError") -> list[str]:
             close = nearest(str(error.instance), words)
             hint = f"; did you mean {close[0]}?" if close else ""
             return [f"{path}: must be one of {', '.join(words)}, got {_show(error.instance)}{hint}"]
+        case "minLength" | "maxLength" | "minItems" | "maxItems":
+            return [f"{path or 'arguments'}: {_size_bound(error)}"]
         case _:
             return [f"{path or 'arguments'}: {clip_bytes(error.message, 200)}"]
+
+
+def _size_bound(error: "ValidationError") -> str:
+    # The library's own words begin with the whole value, so a long one would hide what is wrong.
+    bound, kind = error.validator_value, str(error.validator)
+    limit = "at most" if kind.startswith("max") else "at least"
+    unit = "characters" if kind.endswith("Length") else "items"
+    size = len(error.instance) if isinstance(error.instance, str) else len(_names(error.instance))
+    return f"must have {limit} {bound} {unit}, got {size}"
 
 
 def _unknown_properties(path: str, error: "ValidationError") -> list[str]:
