@@ -53,7 +53,12 @@ def _inline(node: Json, definitions: dict[str, Any]) -> Json:
     if not is_object(node):
         return node
     if "$ref" in node:
-        return _inline(definitions[node["$ref"]], definitions)
+        said = {key: value for key, value in node.items() if key == "description"}
+        return _inline(definitions[node["$ref"]], definitions) | said
     # A struct's docstring is for the reader of the code; a model pays for every word of a schema.
     dropped = ("title", "description") if "properties" in node else ("title",)
-    return {key: _inline(value, definitions) for key, value in node.items() if key not in dropped}
+    inlined = {key: _inline(value, definitions) for key, value in node.items() if key not in dropped}
+    if "enum" in inlined:
+        # Some model providers refuse an enumeration without its type.
+        return {"type": "string", **inlined}
+    return inlined

@@ -20,8 +20,8 @@ _FENCE = re.compile(
 class Display(msgspec.Struct, omit_defaults=True):
     """What a person sees as the run's title."""
 
-    name: str | None = None
-    description: str | None = None
+    name: str | msgspec.UnsetType = msgspec.UNSET
+    description: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class ExecArguments(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ test holds the file to them. They are sent with every request: each word has to 
 from pathlib import Path
 
 from pi_fabric.base.jsonvalue import JsonObject, stringify
+from pi_fabric.execution.request import FABRIC_EXEC
 from pi_fabric.host.pi.wire import PROTOCOL
 
 EXTENSION_DIR = Path(__file__).with_name("extension")
@@ -32,31 +33,6 @@ _HABITS = (
 )
 _STRINGS = " Pass long literal text in `strings` and use it as π.name."
 
-_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {
-        "code": {"type": "string", "description": "The program."},
-        "strings": {
-            "type": "object",
-            "additionalProperties": {"type": "string"},
-            "description": "Texts for the program, read as π.name.",
-        },
-        "resultFormat": {"type": "string", "enum": ["auto", "yaml", "json", "text"]},
-        "tokenBudget": {
-            "type": "number",
-            "minimum": 1,
-            "description": "Tokens that agents of this program may use.",
-        },
-        "agentBudget": {"type": "number", "minimum": 1, "description": "Agents this program may start."},
-        "display": {
-            "type": "object",
-            "properties": {"name": {"type": "string"}, "description": {"type": "string"}},
-            "description": "A short title for the person who watches.",
-        },
-    },
-    "required": ["code"],
-}
-
 
 def manifest() -> JsonObject:
     """The manifest as JSON: the protocol's number and the tool's declaration."""
@@ -70,9 +46,15 @@ def manifest() -> JsonObject:
             "promptGuidelines": [
                 "Work through fabric_exec: its programs read, search, edit and run commands (pi.*)."
             ],
-            "parameters": _SCHEMA,
+            "parameters": _parameters(),
         },
     }
+
+
+def _parameters() -> JsonObject:
+    # Pi would refuse an unknown argument with words of its own; Python says which name was meant.
+    schema = FABRIC_EXEC.input_schema
+    return {key: value for key, value in schema.items() if key != "additionalProperties"}
 
 
 def render() -> str:
