@@ -55,7 +55,7 @@ class _Maker:
     users: list[str] = field(default_factory=list[str])
 
     def lines(self) -> Iterator[str]:
-        header = {"type": "session", "version": 3, "id": "bench", "timestamp": _time(0), "cwd": "/work/bench"}
+        header = {"type": "session", "version": 3, "id": "bench", "timestamp": _time(0), "cwd": "/srv/bench"}
         yield _line(header)
         for entry in self._entries():
             yield (line := _line(self._linked(entry)))
