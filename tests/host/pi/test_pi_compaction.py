@@ -126,6 +126,18 @@ async def test_a_broken_request_and_a_pointless_one_cancel_and_are_told(lab: Lab
     ]
 
 
+@pytest.mark.requirement("pi_compaction:compact:stuck")
+async def test_after_an_overflow_the_person_learns_why_there_is_no_compaction(lab: Lab) -> None:
+    async with open_small(lab, window=4_500) as pi:
+        at_the_threshold = [event for number in range(2) for event in await pi.prompt(f"Request {number}.")]
+        lab.model.say(Reply(error=OVERFLOW))
+        failed = await pi.prompt("One more.")
+    assert notices(at_the_threshold) == []
+    assert notices(failed) == [
+        "Fabric did not compact: its summary would not make the context smaller than the target."
+    ]
+
+
 @pytest.mark.requirement("pi_compaction:follow:ahead")
 async def test_the_session_is_read_before_anybody_asks_for_a_summary(lab: Lab) -> None:
     async with open_small(lab) as pi:

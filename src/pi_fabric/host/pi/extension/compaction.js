@@ -17,8 +17,8 @@ const MAX_SUMMARY_BYTES = 32 * 1024;
 const MAX_DETAILS_BYTES = 160 * 1024;
 const MAX_NOTICE_CHARS = 400;
 const PI_VCC = "__pi_vcc__";
-// Pi says only that it was cancelled. Whoever asked for it learns why; at the threshold it would be told
-// again after each turn.
+// Pi says only that it was cancelled. Whoever asked for it learns why, and so does whose request was too
+// long for the model; at the threshold it would be told again after each turn.
 const CAUSES = {
   "over-target": "its summary would not make the context smaller than the target",
   "empty-live-window": "nothing has been said since the last compaction",
@@ -71,7 +71,7 @@ export class Compaction {
       reason: event.reason,
       hasPiVccResult: Boolean(event._piVccOverriding),
     });
-    if (answer.kind !== "compaction") return this.#declined(answer, event.reason === "manual");
+    if (answer.kind !== "compaction") return this.#declined(answer, event.reason !== "threshold");
     const { summary, firstKeptEntryId, details } = checked(answer);
     if (firstKeptEntryId !== "" && !branchEntries.some((entry) => entry.id === firstKeptEntryId))
       throw new Error("the answer keeps from an entry that is not on the branch");
@@ -109,11 +109,11 @@ export class Compaction {
     }
   }
 
-  #declined({ kind, cause, notice }, wasAsked = false) {
+  #declined({ kind, cause, notice }, isTold = false) {
     if (kind === "none") return undefined;
     if (kind !== "cancel") throw new Error(`the answer is of an unknown kind: ${String(kind).slice(0, 40)}`);
     if (notice) this.warn(bounded(`Fabric did not summarize: ${notice}`), "error");
-    else if (wasAsked && CAUSES[cause]) this.warn(`Fabric did not compact: ${CAUSES[cause]}.`, "info");
+    else if (isTold && CAUSES[cause]) this.warn(`Fabric did not compact: ${CAUSES[cause]}.`, "info");
     return { cancel: true };
   }
 
