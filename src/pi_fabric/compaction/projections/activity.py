@@ -16,17 +16,14 @@ COMMAND_UNITS = 40
 
 def activity(source: Source) -> Section:
     """Phases and calls of programs, file tools left out, with how each call ended."""
-    phases = [_phase(event) for event in source.phases]
-    calls = [_call(done) for done in source.operations if done.is_nested and done.file_tool is None]
-    lines, omitted = sampled_lines([*phases, *calls], MAX_ACTIVITY, lambda line: line)
+    calls = [done for done in source.operations if done.is_nested and done.file_tool is None]
+    lines, omitted = sampled_lines([*source.phases, *calls], MAX_ACTIVITY, _line)
     return Section(name="activity", lines=tuple(lines), omitted=omitted)
 
 
-def _phase(event: FabricPhase) -> Line:
-    return item(event.address, f"phase {truncate(event.phase, NAME_UNITS)}")
-
-
-def _call(done: Performed) -> Line:
+def _line(done: FabricPhase | Performed) -> Line:
+    if isinstance(done, FabricPhase):
+        return item(done.address, f"phase {truncate(done.phase, NAME_UNITS)}")
     words = [truncate(done.ref, NAME_UNITS)]
     if target := done.target(COMMAND_UNITS):
         words.append(f"`{target}`")

@@ -46,7 +46,8 @@ def _sorted(operations: Sequence[Performed]) -> tuple[list[Performed], list[Reso
     failures = [done for done in operations if not done.succeeded]
     # Written arguments can be long, so a success is only identified where its like ever failed.
     failed_names = {done.tool or done.ref for done in failures}
-    successes = {identity(failure): list[Performed]() for failure in failures}
+    identities = [identity(failure) for failure in failures]
+    successes = {one: list[Performed]() for one in identities}
     for done in operations:
         if (done.tool or done.ref) in failed_names and done.succeeded:
             same = successes.get(identity(done))
@@ -54,8 +55,8 @@ def _sorted(operations: Sequence[Performed]) -> tuple[list[Performed], list[Reso
                 same.append(done)
     standing: list[Performed] = []
     resolved: list[Resolved] = []
-    for failure in failures:
-        same = successes[identity(failure)]
+    for failure, one in zip(failures, identities, strict=True):
+        same = successes[one]
         later = bisect_right(same, failure.index, key=lambda done: done.index)
         if later < len(same):
             resolved.append((failure, same[later]))
