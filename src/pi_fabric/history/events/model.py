@@ -18,55 +18,62 @@ FABRIC_TOOL: Final = "fabric_exec"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UserText:
-    """The user said something; `text` may be empty."""
+class _Told:
+    """What every event says of where it stands; see the module."""
 
     entry_id: str
     source_entry_id: str
     index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ToldInside(_Told):
+    """An event inside a program's run, which has an address of its own."""
+
+    subordinal: str
+    """`phase:N` for a phase; for an operation, what tells it from the others of its entry."""
+
+    @property
+    def address(self) -> str:
+        """Where `expand` opens it."""
+        return f"{self.entry_id}/{self.subordinal}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserText(_Told):
+    """The user said something; `text` may be empty."""
+
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thinking:
+class Thinking(_Told):
     """The model thought; what, is never kept."""
 
-    entry_id: str
-    source_entry_id: str
-    index: int
     is_empty: bool = False
     """True when the part had no text to keep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AssistantText:
+class AssistantText(_Told):
     """The model said something."""
 
-    entry_id: str
-    source_entry_id: str
-    index: int
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCalled:
+class ToolCalled(_Told):
     """The model called a tool."""
 
-    entry_id: str
-    source_entry_id: str
-    index: int
     tool_call_id: str
     name: str
     args: JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResulted:
+class ToolResulted(_Told):
     """A tool other than bash returned."""
 
-    entry_id: str
-    source_entry_id: str
-    index: int
     tool_call_id: str
     """Empty when the result names no call."""
     tool_name: str
@@ -75,12 +82,9 @@ class ToolResulted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BashRan:
+class BashRan(_Told):
     """A command ran, by the model or by the user."""
 
-    entry_id: str
-    source_entry_id: str
-    index: int
     tool_call_id: str
     """Empty for a command of the user's."""
     command: str
@@ -92,12 +96,9 @@ class BashRan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CustomMessage:
+class CustomMessage(_Told):
     """An extension put a message into the model's context."""
 
-    entry_id: str
-    source_entry_id: str
-    index: int
     custom_type: str
     text: str
     display: bool
@@ -106,31 +107,16 @@ class CustomMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FabricPhase:
+class FabricPhase(_ToldInside):
     """A program began a phase."""
 
-    entry_id: str
-    source_entry_id: str
-    index: int
-    subordinal: str
-    """`phase:N`."""
     phase: str
-
-    @property
-    def address(self) -> str:
-        """Where `expand` opens it."""
-        return f"{self.entry_id}/{self.subordinal}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FabricOperation:
+class FabricOperation(_ToldInside):
     """A program called something."""
 
-    entry_id: str
-    source_entry_id: str
-    index: int
-    subordinal: str
-    """The operation's sequence."""
     ref: str
     tool: str
     """Name of the tool for the core ones, else of the action."""
@@ -142,11 +128,6 @@ class FabricOperation:
     action: str | None = None
     error: str | None = None
     result: Json = UNDEFINED
-
-    @property
-    def address(self) -> str:
-        """Where `expand` opens it."""
-        return f"{self.entry_id}/{self.subordinal}"
 
 
 Event: TypeAlias = (
