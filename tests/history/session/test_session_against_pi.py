@@ -26,14 +26,6 @@ ARGUMENTS: tuple[JsonObject, ...] = (
 )
 
 
-@pytest.fixture(params=install_pi.VERSIONS)
-def version(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    if not install_pi.is_installed(name):
-        pytest.skip(f"Pi {name} is not installed; run `python tools/install_pi.py {name}`")
-    return name
-
-
 def any_entry(chance: random.Random, number: int, *, is_new: bool) -> JsonObject:
     """An entry of any type; `is_new` allows what only Pi 1.6 writes."""
     text, target = chance.choice(TEXTS), f"e{chance.randint(1, number)}"
@@ -105,13 +97,13 @@ async def ask_pi(version: str, paths: list[Path]) -> list[JsonObject]:
 
 
 @pytest.mark.requirement("session:context:as-pi")
-def test_contexts_sizes_and_estimates_are_those_of_pi(version: str, tmp_path: Path) -> None:
-    is_new = version != install_pi.FLOOR
+def test_contexts_sizes_and_estimates_are_those_of_pi(pi_version: str, tmp_path: Path) -> None:
+    is_new = pi_version != install_pi.FLOOR
     paths = [write_any(tmp_path / f"{seed}.jsonl", seed, is_new=is_new) for seed in range(200)]
     long = tmp_path / "long.jsonl"
     write_session(long, entries=2_000, size_bytes=2_000_000, seed=1)
 
-    answers = anyio.run(ask_pi, version, [*paths, long])
+    answers = anyio.run(ask_pi, pi_version, [*paths, long])
 
     for path, answer in zip([*paths, long], answers, strict=True):
         branch = read_session(path).branch()
