@@ -98,6 +98,30 @@ class CompactionPort(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LiveSession:
+    """The session that a program runs in, as its host holds it right now."""
+
+    file: Path | None
+    """Where it is persisted; None for one that is kept in memory only."""
+    branch_ids: tuple[str, ...]
+    """Ids of the entries of the active branch, root first."""
+    leaf_id: str | None
+    """Entry that the next one will follow; None before the first."""
+
+
+class SessionPort(Protocol):
+    """Tells of the live session; asked anew for every action, since navigation appends nothing."""
+
+    async def current(self) -> LiveSession | None:
+        """The session with its active branch; None when there is none.
+
+        Raises:
+            Unavailable: If the host does not answer in time.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostPorts:
     """Everything a host offers; an absent port means that what needs it is unavailable."""
 
@@ -105,3 +129,4 @@ class HostPorts:
     approvals: ApprovalPort | None = None
     models: ModelsPort | None = None
     compaction: CompactionPort | None = None
+    session: SessionPort | None = None
