@@ -7,7 +7,7 @@ import anyio.lowlevel
 
 from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.protocol.actions import ImageBlock
-from pi_fabric.protocol.host import ApprovalQuestion, HostPorts, ToolResult
+from pi_fabric.protocol.host import ApprovalQuestion, HostPorts, LiveSession, ToolResult
 
 IMAGE_SUFFIX = ".png"
 
@@ -18,22 +18,29 @@ class MemoryHost:
     Args:
         files: Text by path; changed by `write` and `edit`. A path that ends in `.png` is an image.
         answers: What the person says to each question in turn; None is a host without a person.
+        session: Where programs run; None is a host without a session.
     """
 
     def __init__(
-        self, files: Mapping[str, str] | None = None, *, answers: Sequence[bool] | None = None
+        self,
+        files: Mapping[str, str] | None = None,
+        *,
+        answers: Sequence[bool] | None = None,
+        session: LiveSession | None = None,
     ) -> None:
         self.files = dict(files or {})
         self.calls: list[tuple[str, JsonObject]] = []
         """Each tool call that arrived, in order."""
         self.questions: list[ApprovalQuestion] = []
         self.has_ui = answers is not None
+        self.session = session
+        """May be changed at any time, as a person may navigate at any time."""
         self._answers = list(answers or ())
 
     @property
     def ports(self) -> HostPorts:
         """This host's ports."""
-        return HostPorts(tools=self, approvals=self, models=_NoModels())
+        return HostPorts(tools=self, approvals=self, models=_NoModels(), session=self)
 
     async def run(
         self, name: str, args: JsonObject, *, call_id: str, cwd: Path, update: Callable[[Json], None]
@@ -61,6 +68,11 @@ class MemoryHost:
         """The next of the given answers; no when there is none left."""
         self.questions.append(question)
         return self._answers.pop(0) if self._answers else False
+
+    async def current(self) -> LiveSession | None:
+        """`session` as it is now."""
+        await anyio.lowlevel.checkpoint()
+        return self.session
 
     def _read(self, path: str) -> ToolResult:
         if path not in self.files:

@@ -23,6 +23,7 @@ from pi_fabric.host.pi.approvals import HAS_UI, PiApprovals
 from pi_fabric.host.pi.channel import LineChannel
 from pi_fabric.host.pi.compaction import PiCompaction
 from pi_fabric.host.pi.execution import CURRENT
+from pi_fabric.host.pi.live_session import PiLiveSession
 from pi_fabric.host.pi.models import PiModels
 from pi_fabric.host.pi.progress import Progress
 from pi_fabric.host.pi.rpc import InboundCall, Method, Peer
@@ -129,6 +130,7 @@ class Sidecar:
             approvals=PiApprovals(self._peer),
             models=PiModels(self._peer),
             compaction=self._compaction.requests,
+            session=PiLiveSession(self._peer),
         )
         try:
             async with self._open_fabric(ports, settings, Path(hello.cwd)) as fabric:

@@ -9,6 +9,7 @@ import { registerCommand } from "./command.js";
 import { Compaction } from "./compaction.js";
 import { CodeMode } from "./mode.js";
 import { agentDir, findPython } from "./python.js";
+import { liveSession } from "./session.js";
 import { Sidecar } from "./sidecar.js";
 import { restoreSkills } from "./skills.js";
 import { anySignal, observeRunner, owned, ToolRunner } from "./tools.js";
@@ -203,6 +204,7 @@ class Extension {
         const models = (await this.ctx?.modelRegistry?.getAvailable?.()) ?? [];
         return models.map(({ provider, id, name }) => ({ provider, id, name: name ?? id }));
       },
+      "host.session": () => liveSession(this.ctx),
       "execute.update": ({ execution, content, details }) => {
         this.executions.get(execution)?.onUpdate?.({ content, details });
       },
