@@ -40,6 +40,24 @@ async def test_a_worker_serves_one_program_after_another(lab: Lab) -> None:
     assert workers() == first
 
 
+async def test_an_answer_that_comes_when_its_program_has_ended_harms_no_later_one(lab: Lab) -> None:
+    echoed = anyio.Event()
+
+    async def echo(_args: object) -> None:
+        echoed.set()
+
+    async def late(_args: object) -> None:
+        await echoed.wait()
+        # Into a frame of its own, which comes while the program computes.
+        for _ in range(10):
+            await anyio.lowlevel.checkpoint()
+
+    lab.host.behaviours |= {"echo": echo, "late": late}
+    body = "host.call('late', 1); await host.call('echo', 1); for (let i = 0; i < 5e6; i++); return 1"
+    assert await lab.value_of(body) == 1
+    assert await lab.value_of("return 2") == 2
+
+
 @pytest.mark.requirement("engine:pool:replace")
 async def test_a_worker_whose_program_was_stopped_is_replaced(lab: Lab) -> None:
     others = workers()

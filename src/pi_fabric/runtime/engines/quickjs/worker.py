@@ -205,6 +205,9 @@ class Worker:
         self._channel.write(frames.READY, b"")
         while True:
             kind, payload = self._channel.read()
+            if kind == frames.ANSWERS:
+                # It was on its way when the program that had asked ended.
+                continue
             if kind != frames.PROGRAM:
                 raise ValueError(f"a frame of kind {kind} does not belong here")
             run_program(self._sandbox, self._channel, payload)
