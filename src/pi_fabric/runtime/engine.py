@@ -35,6 +35,8 @@ class Program:
     """Named strings, read in the guest as `π.key`."""
     surface: JsonObject = field(default_factory=dict[str, Json])
     """What the guest library is configured with: namespaces, call shapes, budgets."""
+    is_errand: bool = False
+    """True for a short program of ours that others may wait for: it takes none of their places."""
 
 
 class GuestHost(Protocol):

@@ -67,7 +67,7 @@ class QuickJsEngine(Engine):
         """Run one program; see `Engine.run`. Waiting for a worker is not charged to the program."""
         async with AsyncExitStack() as stack:
             with deadline.paused():
-                lease = await stack.enter_async_context(self._pool.lease())
+                lease = await stack.enter_async_context(self._pool.lease(is_errand=program.is_errand))
             calls = HostCalls(host, self._tasks, lease.worker.send)
             async with self._bounding(calls):
                 ending = await self._run_guest(program, lease, calls, deadline, memory_bytes)

@@ -1,7 +1,7 @@
 """Workers: one per running program, one spare that is warm, none that is in doubt.
 
 A worker whose program ended by itself is used again; any other is killed. At most MAX_WORKERS programs run
-at a time; further ones wait, in order of arrival.
+at a time, and MAX_ERRANDS on their behalf; further ones wait, in order of arrival.
 """
 
 from collections.abc import AsyncGenerator
@@ -19,6 +19,8 @@ from pi_fabric.runtime.engines.quickjs.waits import first_of
 
 # Programs mostly wait for their host calls, so more than there are cores makes sense; each costs some 30 MB.
 MAX_WORKERS: Final = 8
+# Errands compute and never wait for a host, so more would only slow each other down.
+MAX_ERRANDS: Final = 2
 # The longest limit that a program may have by configuration: after that a place must have come free.
 MAX_WAIT_S: Final = 900.0
 
@@ -60,6 +62,8 @@ class WorkerPool:
         # One to be used again and, with a spare, one for the program that comes meanwhile.
         self._idle_limit = 2 if spare else 1
         self._places = anyio.Semaphore(MAX_WORKERS)
+        # Their own: programs in all of the others may be waiting for errands.
+        self._errand_places = anyio.Semaphore(MAX_ERRANDS)
         self._idle: list[_Slot] = []
         self._first_start = anyio.Lock()
         self._has_started = False
@@ -70,16 +74,20 @@ class WorkerPool:
             self._idle.append(self._order())
 
     @asynccontextmanager
-    async def lease(self) -> AsyncGenerator[Lease]:
+    async def lease(self, *, is_errand: bool = False) -> AsyncGenerator[Lease]:
         """A worker for one program; waits for a place and for the worker's start.
+
+        Args:
+            is_errand: As in `Program`.
 
         Raises:
             SandboxError: If none can be started, or no place came free for MAX_WAIT_S.
         """
+        places = self._errand_places if is_errand else self._places
         with anyio.move_on_after(MAX_WAIT_S) as limit:
-            await self._places.acquire()
+            await places.acquire()
         if limit.cancelled_caught:
-            raise SandboxError("busy", f"{MAX_WORKERS} programs have been running for {MAX_WAIT_S:g} s")
+            raise SandboxError("busy", f"no place came free for {MAX_WAIT_S:g} s")
         try:
             slot, worker = await self._ready_slot()
             if self._keeps_spare:
@@ -90,7 +98,7 @@ class WorkerPool:
             finally:
                 self._give_back(slot, lease)
         finally:
-            self._places.release()
+            places.release()
 
     async def _ready_slot(self) -> tuple[_Slot, Worker]:
         while True:
