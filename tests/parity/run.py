@@ -19,7 +19,7 @@ import anyio
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_object
 
 Check: TypeAlias = Callable[[JsonObject], list[str] | Awaitable[list[str]]]
-"""Takes a case and returns a line per difference."""
+"""Takes a case, with the `folder` of its file, and returns a line per difference."""
 
 KINDS = {
     "branch_details": "kinds.events:check_branch_details",
@@ -28,14 +28,20 @@ KINDS = {
     "compaction": "kinds.compaction_summary:check_compaction",
     "compaction_events": "kinds.events:check_compaction_events",
     "config": "kinds.config:check",
+    "digest": "kinds.memory:check_digest",
     "details_version": "kinds.compaction_summary:check_details_version",
     "encode": "kinds.compaction_cut:check_encode",
+    "expand": "kinds.memory:check_memory",
     "exec_programs": "kinds.exec_programs:check",
     "format_value": "kinds.text:check_format_value",
     "instructions": "kinds.compaction_cut:check_instructions",
     "livecut": "kinds.compaction_cut:check_livecut",
+    "normalize": "kinds.memory:check_normalize",
     "pi_context": "kinds.session:check_pi_context",
     "projections": "kinds.compaction_summary:check_projections",
+    "recall": "kinds.memory:check_memory",
+    "sessions": "kinds.memory:check_memory",
+    "tokenizer": "kinds.memory:check_tokenizer",
     "trace": "kinds.trace:check_trace",
     "trace_record": "kinds.trace:check_trace_record",
 }
@@ -85,7 +91,7 @@ async def run_file(path: Path) -> FileResult:
     if not lines:
         result.problem = "holds no cases"
     for number, line in enumerate(lines, start=1):
-        name, found = await _run_case(check, line, number)
+        name, found = await _run_case(check, line, number, path.parent)
         if found:
             result.failures.append((name, found))
         else:
@@ -116,7 +122,7 @@ def _load(target: str) -> Check:
     return cast("Check", getattr(importlib.import_module(module), name))
 
 
-async def _run_case(check: Check, line: bytes, number: int) -> tuple[str, list[str]]:
+async def _run_case(check: Check, line: bytes, number: int, folder: Path) -> tuple[str, list[str]]:
     name = f"line {number}"
     try:
         # Not our own decoder: it would repair the lone surrogates that cases are about.
@@ -125,7 +131,7 @@ async def _run_case(check: Check, line: bytes, number: int) -> tuple[str, list[s
             return name, ["the line holds no object"]
         name = str(case.get("name", name))
         with anyio.fail_after(CASE_TIMEOUT_S):
-            found = check(case)
+            found = check(case | {"folder": str(folder)})
             return name, await found if inspect.isawaitable(found) else found
     except Exception as error:
         # Whatever a check raises is a difference of its case, and the next case still counts.

@@ -1,0 +1,186 @@
+"""Answers of a recall as they go over the wire: in full, or brief; and the answers of a question that fails.
+
+The full answer is the specification's. A brief one has the same pointers and addresses, but of each segment
+only what matched, cut to a snippet, and nothing twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pi_fabric.base.jsonvalue import JsonObject
+from pi_fabric.memory.cold import DigestHit
+from pi_fabric.memory.expanding import Problem
+from pi_fabric.memory.hydration import Hydrated
+from pi_fabric.memory.items import Page, SegmentHit
+from pi_fabric.memory.model import Coverage
+from pi_fabric.memory.query import Expected, Query
+from pi_fabric.memory.snippets import snippet
+from pi_fabric.memory.wording import brief_text, full_text
+
+STALE_POINTER: Final = "stale_pointer"
+# Of a matched entry in a brief answer.
+SNIPPET_CHARS: Final = 240
+# Of one segment in a brief answer; the others are counted.
+SHOWN_MATCHES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class JsonAnswer:
+    """An answer that is complete before anything was searched."""
+
+    answer: JsonObject
+
+
+def full_answer(query: Query, page: Page, coverage: Coverage) -> JsonObject:
+    """Everything, as specified."""
+    shown: list[JsonObject] = []
+    for item in page.items:
+        if isinstance(item, SegmentHit):
+            shown.append({"kind": "entry", "segment": _with_words(item.to_json(query.branches), item, query)})
+        else:
+            shown.append({"kind": "digest", "digest": _pointer(item, query)})
+    segments = [item["segment"] for item in shown if item["kind"] == "entry"]
+    digests = [item["digest"] for item in shown if item["kind"] == "digest"]
+    return _answer(query, page, coverage, segments, digests, shown) | {
+        "text": full_text(query, page, coverage)
+    }
+
+
+def brief_answer(query: Query, page: Page, coverage: Coverage) -> JsonObject:
+    """The same pointers with snippets instead of texts."""
+    segments: list[JsonObject] = []
+    digests: list[JsonObject] = []
+    items: list[JsonObject] = []
+    for item in page.items:
+        if isinstance(item, SegmentHit):
+            items.append({"kind": "entry", "segment": len(segments)})
+            segments.append(_with_words(_brief_segment(item, query), item, query))
+        else:
+            items.append({"kind": "digest", "digest": len(digests)})
+            digests.append(_pointer(item, query))
+    return _answer(query, page, coverage, segments, digests, items) | {
+        "text": brief_text(query, page, coverage)
+    }
+
+
+def refused(query: Query, problem: Problem) -> JsonObject:
+    """The answer when a range or a source is not there."""
+    return {
+        "scope": query.scope,
+        "query": query.text,
+        "error": problem.to_json(),
+        "segments": [],
+        "digestHits": [],
+        "items": [],
+    }
+
+
+def refused_stale(query: Query, error: JsonObject) -> JsonObject:
+    """The answer when a pointer is not to what is there now."""
+    return {
+        "scope": query.scope,
+        "query": query.text,
+        "branches": query.branches,
+        "error": error,
+        "segments": [],
+        "digestHits": [],
+        "items": [],
+    }
+
+
+def stale_pointer(hydrated: Hydrated, expected: Expected) -> JsonObject:
+    """The `error` object that tells what was expected and what is there; nothing of the source."""
+    error: JsonObject = {
+        "code": STALE_POINTER,
+        "message": "the session has changed since the pointer was made; recall again for a new one",
+        "sessionFile": hydrated.source.path,
+        "actualSourceHash": hydrated.source.source_hash,
+        "actualLineageFingerprint": hydrated.lineage.fingerprint,
+    }
+    if expected.source_hash is not None:
+        error["expectedSourceHash"] = expected.source_hash
+    if expected.lineage is not None:
+        error["expectedLineageFingerprint"] = expected.lineage
+    return error
+
+
+def ambiguous(session: str, candidates: Sequence[str]) -> JsonObject:
+    """The answer when an id means several files."""
+    error: JsonObject = {
+        "code": "ambiguous_session",
+        "message": f"{len(candidates)} sessions have this name; name one by its path",
+        "session": session,
+        "candidates": list(candidates),
+    }
+    return {"error": error}
+
+
+def _answer(  # noqa: PLR0913, PLR0917 - the parts of one object
+    query: Query,
+    page: Page,
+    coverage: Coverage,
+    segments: list[JsonObject],
+    digests: list[JsonObject],
+    items: list[JsonObject],
+) -> JsonObject:
+    return {
+        "scope": query.scope,
+        "branches": query.branches,
+        "query": query.text,
+        "queryMode": query.mode,
+        "matchedCount": page.total_matches,
+        "totalMatches": page.total_matches,
+        "totalItems": page.total_items,
+        "segmentCount": page.segment_count,
+        "segments": segments,
+        "digestHits": digests,
+        "items": items,
+        "page": page.number,
+        "pageSize": page.size,
+        "hasNext": page.has_next,
+        "coverage": coverage.to_json(),
+    }
+
+
+def _pointer(hit: DigestHit, query: Query) -> JsonObject:
+    pointer = hit.to_json(query.branches)
+    return pointer | {"matchedWords": hit.words} if query.tells_words else pointer
+
+
+def _with_words(segment: JsonObject, item: SegmentHit, query: Query) -> JsonObject:
+    if not query.tells_words:
+        return segment
+    words = dict.fromkeys(word for at in item.matched for word in item.words.get(at, ()))
+    return segment | {"matchedWords": list(words)}
+
+
+def _brief_segment(item: SegmentHit, query: Query) -> JsonObject:
+    shown = item.matched[:SHOWN_MATCHES]
+    entries = item.session.entries(shown[0], shown[-1])
+    base = item.session.first_index
+    return {
+        "sessionId": item.session.session_id,
+        "sessionFile": item.session.file,
+        "sourceHash": item.session.source_hash,
+        "branches": query.branches,
+        "lineageFingerprint": item.session.lineage,
+        "sessionMtime": item.session.mtime,
+        "entryRange": {"first": item.first + base, "last": item.last + base},
+        "matches": [
+            {
+                "index": entry.index,
+                "entryId": entry.entry_id,
+                "operationAddress": entry.address,
+                "role": entry.role,
+                "toolName": entry.tool_name,
+                "timestamp": entry.timestamp,
+                "snippet": snippet(entry.text, query, SNIPPET_CHARS),
+            }
+            for entry in (entries[at - shown[0]] for at in shown)
+        ],
+        "matchedCount": len(item.matched),
+        "omittedMatches": len(item.matched) - len(shown),
+        "score": item.score,
+        "tier": item.session.tier,
+    }

@@ -1,0 +1,116 @@
+"""The folder of the index: what each file is called, and that only the user can read it.
+
+Records lie at the top and are the specification's, so that both implementations can share a folder. What
+is ours alone lies in a folder below.
+"""
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from pi_fabric.memory.model import Branches, Tier
+
+FOLDER_MODE: Final = 0o700
+FILE_MODE: Final = 0o600
+OWN_FOLDER: Final = "search-1"
+"""Of this version's own files; another version leaves it alone."""
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+# A name has to fit where file systems allow 255 bytes, with what is put around it.
+_MAX_NAME_CHARS: Final = 120
+_HASH_CHARS: Final = 16
+
+
+class Cache:
+    """Where everything of one index is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.own = folder / OWN_FOLDER
+
+    def prepare(self) -> None:
+        """Make the folders, for the user alone where the file system can say so.
+
+        Raises:
+            OSError: If they cannot be made.
+        """
+        for folder in (self.folder, self.own):
+            folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            with suppress(OSError):
+                if folder.stat().st_mode & 0o777 != FOLDER_MODE:
+                    folder.chmod(FOLDER_MODE)
+
+    def record(self, name: str) -> Path:
+        """A record by its name."""
+        return self.folder / name
+
+    def catalogue(self, branches: Branches) -> Path:
+        """The list of what is known of every session."""
+        return self.own / f"catalogue.{branches}.jsonl"
+
+    def lock(self) -> Path:
+        """Held by whoever changes the catalogue or removes files."""
+        return self.own / "lock"
+
+    def rows(self, name: str) -> Path:
+        """Rows of the hot session with the record `name`."""
+        return self.own / f"{name}.rows"
+
+    def words(self, name: str) -> Path:
+        """Words of a hot session, or of a group of cold ones."""
+        return self.own / f"{name}.words"
+
+    def folded(self, name: str) -> Path:
+        """Folded words of a hot session, or of a group of cold ones."""
+        return self.own / f"{name}.folded"
+
+    def write(self, path: Path, data: bytes) -> os.stat_result:
+        """Put a complete file in place; what was there before is replaced as a whole.
+
+        Raises:
+            OSError: If it cannot be written.
+        """
+        with self.replacing(path) as stream:
+            stream.write(data)
+        return path.stat()
+
+    @contextmanager
+    def replacing(self, path: Path) -> Iterator[BinaryIO]:
+        """Write a file beside `path` and put it there when the block ends well.
+
+        Nothing waits for the disk: after a crash of the machine a file may be missing or short, which is
+        noticed, and all of it can be made again.
+        """
+        handle, name = tempfile.mkstemp(prefix=".new-", dir=self.own)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                yield stream
+            os.replace(name, path)  # noqa: PTH105 - a text costs less than a Path here
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)  # noqa: PTH108
+            raise
+
+    def remove(self, *paths: Path) -> None:
+        """Remove files; one that is not there is no error."""
+        for path in paths:
+            with suppress(OSError):
+                path.unlink()
+
+    def remove_hot_files(self, name: str) -> None:
+        """Remove what lies beside a hot record."""
+        self.remove(self.rows(name), self.words(name), self.folded(name))
+
+
+def record_name(source: str, branches: Branches, tier: Tier) -> str:
+    """The name of a session's record: it tells the path, the branch mode and the tier."""
+    path = Path(source)
+    digest = hashlib.sha1(os.fsencode(source), usedforsecurity=False).hexdigest()[:_HASH_CHARS]
+    base = _UNSAFE.sub("_", path.name.removesuffix(".jsonl"))[:_MAX_NAME_CHARS]
+    mode = ".all" if branches == "all" else ""
+    return f"{digest}-{base}{mode}{'.digest' if tier == 'cold' else ''}.json"

@@ -1,0 +1,216 @@
+"""Which session files there are, and which of them a scope means.
+
+The files are the only truth: nothing here asks the index which sessions exist.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pi_fabric.memory.catalogue import Head
+from pi_fabric.memory.source import SourceKind
+from pi_fabric.memory.stamp import Stamp, stamp_of
+
+SUFFIX: Final = ".jsonl"
+SESSION_SCOPE: Final = "session"
+SESSION_PREFIX: Final = "session:"
+# Deeper than any agent nests its folders; a loop of links ends here at the latest.
+_MAX_DEPTH: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """One session file."""
+
+    path: str
+    kind: SourceKind
+    stamp: Stamp | None
+    """None for a file that is named and not there."""
+
+    @property
+    def mtime_ns(self) -> int:
+        """When it was last written; nothing is older than a file that is not there."""
+        return self.stamp.mtime_ns if self.stamp is not None else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """A folder of sessions of one agent."""
+
+    path: str
+    kind: SourceKind = "pi"
+
+
+@dataclass(slots=True, kw_only=True)
+class Listing:
+    """Everything that was found, newest first."""
+
+    found: list[Found] = field(default_factory=list[Found])
+    unreadable: list[str] = field(default_factory=list[str])
+    """Folders that could not be listed; what is in them is not known to be gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What a scope means."""
+
+    found: list[Found]
+    """Newest first."""
+    candidates: tuple[str, ...] = ()
+    """Files that an id could mean when it means several; nothing is then selected."""
+
+
+def list_sessions(roots: Iterable[Root]) -> Listing:
+    """Every session file under the roots, at any depth. Blocking."""
+    listing = Listing()
+    for root in roots:
+        _list_folder(root.path, root.kind, listing, set(), 0)
+    listing.found.sort(key=lambda one: (-one.mtime_ns, one.path))
+    return listing
+
+
+def find_file(path: str, kind: SourceKind = "pi") -> Found:
+    """A file by its path, there or not. Blocking."""
+    try:
+        return Found(path=path, kind=kind, stamp=stamp_of(os.stat(path)))  # noqa: PTH116 - a text, not a Path
+    except (OSError, ValueError):
+        return Found(path=path, kind=kind, stamp=None)
+
+
+def project_folder(cwd: str) -> str:
+    """The name that Pi gives the folder of a project's sessions."""
+    name = re.sub(r"[/:\\]", "-", re.sub(r"^[/\\]", "", cwd))
+    return f"--{name}--"
+
+
+class Scopes:
+    """Resolves scopes against one listing.
+
+    Args:
+        listing: Every session there is.
+        sessions_dir: Where Pi keeps its sessions.
+        cwd: The project's folder.
+        session_file: The current session; None when there is none.
+        head_of: What the header of a file says; may read it.
+        ids_of: Other ids that a file is known by.
+    """
+
+    def __init__(  # noqa: PLR0913 - all are keywords
+        self,
+        *,
+        listing: Listing,
+        sessions_dir: str,
+        cwd: str,
+        session_file: str | None,
+        head_of: Callable[[Found], Head],
+        ids_of: Mapping[str, str],
+    ) -> None:
+        self._listing = listing
+        self._sessions_dir = sessions_dir
+        self._cwd = cwd
+        self._session_file = session_file
+        self._head_of = head_of
+        self._ids_of = ids_of
+
+    def select(self, scope: str) -> Selection:
+        """The sessions of a scope; a word that is none means the current session."""
+        name = scope.strip()
+        if name == "global":
+            return Selection(found=self._with_current(self._listing.found))
+        if name == "project":
+            return Selection(found=self.of_project())
+        if name.startswith(SESSION_PREFIX):
+            return self._named(name.removeprefix(SESSION_PREFIX).strip())
+        return Selection(found=self._current())
+
+    def named(self, target: str) -> Selection:
+        """The session of a path, an id or a file's name."""
+        return self._named(target.strip())
+
+    def of_project(self) -> list[Found]:
+        """Sessions of the project: the folder selects, and a header that names another folder excludes.
+
+        Where Pi has no folder of that name, and for other agents, the header alone decides.
+        """
+        folder = os.path.join(self._sessions_dir, project_folder(self._cwd))  # noqa: PTH118
+        inside = f"{folder}{os.sep}"
+        has_folder = os.path.isdir(folder)  # noqa: PTH112
+        return [
+            one
+            for one in self._listing.found
+            if (one.path.startswith(inside) and self._head_of(one).cwd in ("", self._cwd))
+            or ((one.kind != "pi" or not has_folder) and self._head_of(one).cwd == self._cwd)
+        ]
+
+    def _current(self) -> list[Found]:
+        if self._session_file is None:
+            return self.of_project()[:1]
+        path = self._session_file
+        return [next((one for one in self._listing.found if one.path == path), None) or find_file(path)]
+
+    def _with_current(self, found: list[Found]) -> list[Found]:
+        """A session that lies elsewhere is not part of `global`: it means the agent's folder."""
+        return list(found)
+
+    def _named(self, target: str) -> Selection:
+        if target.endswith(SUFFIX):
+            path = os.path.abspath(os.path.join(self._cwd, os.path.expanduser(target)))  # noqa: PTH100, PTH111, PTH118
+            known = [one for one in self._listing.found if one.path in (target, path)]
+            if known:
+                return Selection(found=known[:1])
+            one = find_file(path)
+            if one.stamp is not None:
+                return Selection(found=[one])
+        for matches in (self._by_id(target), self._by_stem(target)):
+            if len(matches) > 1:
+                return Selection(found=[], candidates=tuple(one.path for one in matches))
+            if matches:
+                return Selection(found=matches)
+        return Selection(found=[])
+
+    def _by_id(self, target: str) -> list[Found]:
+        return [
+            one
+            for one in self._listing.found
+            if self._ids_of.get(one.path) == target or self._head_of(one).session_id == target
+        ]
+
+    def _by_stem(self, target: str) -> list[Found]:
+        return [one for one in self._listing.found if Path(one.path).stem == target]
+
+
+def newest(found: Sequence[Found], count: int) -> frozenset[str]:
+    """Paths of the `count` sessions that were written last."""
+    return frozenset(one.path for one in found[:count])
+
+
+def _list_folder(
+    folder: str, kind: SourceKind, listing: Listing, seen: set[tuple[int, int]], depth: int
+) -> None:
+    try:
+        status = os.stat(folder)  # noqa: PTH116
+        identity = (status.st_dev, status.st_ino)
+        if identity in seen or depth > _MAX_DEPTH:
+            return
+        seen.add(identity)
+        with os.scandir(folder) as entries:
+            inside = list(entries)
+    except FileNotFoundError:
+        return
+    except OSError:
+        listing.unreadable.append(folder)
+        return
+    for entry in inside:
+        try:
+            if entry.is_dir():
+                _list_folder(entry.path, kind, listing, seen, depth + 1)
+            elif entry.name.endswith(SUFFIX) and entry.is_file():
+                entry.path.encode()
+                listing.found.append(Found(path=entry.path, kind=kind, stamp=stamp_of(entry.stat())))
+        except (OSError, UnicodeEncodeError):
+            # Gone since it was listed, or with a name that no text can hold.
+            if entry.is_symlink() or os.path.lexists(entry.path):  # noqa: PTH110
+                listing.unreadable.append(entry.path)

@@ -1,0 +1,182 @@
+"""Opening addresses: the full text of entries, read from the source and never from the index."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from pi_fabric.base.errors import RequestError
+from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_finite_number
+from pi_fabric.memory.model import Branches, Entry
+from pi_fabric.memory.query import EntryRange, Expected, read_branches, read_expected, read_range
+
+REF: Final = "memory.expand"
+
+# What an expanded entry tells besides index, id and text, where it has it.
+_TOLD: Final = (
+    "parent_entry_id", "operation_address", "ref", "provider", "action", "outcome", "files_touched",
+    "operation", "branch_fact", "fact_address", "carrier_entry_id", "carrier_parent_id", "carrier_from_id",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpandRequest:
+    """What is to be opened of one session."""
+
+    session: str
+    branches: Branches
+    indices: tuple[Json, ...]
+    entry_ids: tuple[str, ...]
+    addresses: tuple[str, ...]
+    entry_range: EntryRange | None
+    expected: Expected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Why nothing was opened."""
+
+    code: str
+    message: str
+    details: JsonObject
+    is_bound: bool = False
+    """True when the answer names the source as it was read."""
+
+    def to_json(self) -> JsonObject:
+        """The `error` object of an answer."""
+        return {"code": self.code, "message": self.message, **self.details}
+
+
+def read_request(args: JsonObject) -> ExpandRequest:
+    """Check the arguments of `memory.expand`.
+
+    Raises:
+        RequestError: If no session is named, or a list is none.
+    """
+    session = args.get("session")
+    if not isinstance(session, str) or not session.strip():
+        raise RequestError(REF, "session is needed: the path of a session file, its id or its file's name")
+    return ExpandRequest(
+        session=session,
+        branches=read_branches(args, REF),
+        indices=tuple(_list(args, "indices")),
+        entry_ids=_texts(args, "entryIds"),
+        addresses=_texts(args, "operationAddresses"),
+        entry_range=read_range(args, REF),
+        expected=read_expected(args),
+    )
+
+
+def choose(request: ExpandRequest, entries: Sequence[Entry]) -> list[Entry] | Problem:
+    """The entries that a request means, in their order and each once.
+
+    An address means exactly one entry or nothing is opened. One that a summary prints of a phase, a call or
+    a command is opened by the entry that tells of it.
+    """
+    count = len(entries)
+    if problem := _out_of_bounds(request, count):
+        return problem
+    chosen: set[int] = {int(index) for index in request.indices}
+    if request.entry_range is not None:
+        chosen.update(range(int(request.entry_range.first), int(request.entry_range.last) + 1))
+    named = [("entry_id", one) for one in request.entry_ids]
+    named += [("operation_address", one) for one in request.addresses]
+    for kind, address in named:
+        matches = list(_matches(kind, address, entries))
+        if len(matches) != 1:
+            return _not_one(kind, address, len(matches))
+        chosen.add(matches[0])
+    return [entries[index] for index in sorted(chosen)]
+
+
+def expanded(entry: Entry) -> JsonObject:
+    """An entry as it is answered."""
+    record: JsonObject = {"index": entry.index, "entryId": entry.entry_id, "text": entry.text}
+    if entry.tool_name is not None:
+        record["toolName"] = entry.tool_name
+    told = msgspec.to_builtins(entry)
+    for name in _TOLD:
+        key = _camel(name)
+        if key in told:
+            record[key] = told[key]
+    return record
+
+
+def _matches(kind: str, address: str, entries: Sequence[Entry]) -> Iterator[int]:
+    exact = [
+        entry.index
+        for entry in entries
+        if address == (entry.entry_id if kind == "entry_id" else entry.address)
+    ]
+    if exact or "/" not in address:
+        return iter(exact)
+    teller, _, what = address.partition("/")
+    return iter([entry.index for entry in entries if entry.entry_id == teller and _tells(entry, what)])
+
+
+def _tells(entry: Entry, what: str) -> bool:
+    """True when an entry is where a summary's address of a phase, a call or a command leads."""
+    return (
+        (what.startswith("phase:") and entry.role == "toolResult")
+        or (what.startswith("call:") and entry.role in ("assistant", "toolResult"))
+        or (what == "bash" and entry.role == "bashExecution")
+        or (what == "user" and entry.role == "user")
+        or (what == "custom-message" and entry.role == "custom")
+    )
+
+
+def _out_of_bounds(request: ExpandRequest, count: int) -> Problem | None:
+    """The first address that no session or not this one has."""
+    for index in request.indices:
+        if not is_finite_number(index) or index != int(index) or index < 0:
+            return Problem(code="index_out_of_bounds", message=f"{index!r} is no index", details={})
+        if index >= count:
+            return beyond(count)
+    if request.entry_range is not None:
+        return range_problem(request.entry_range, count)
+    return None
+
+
+def range_problem(entry_range: EntryRange, count: int) -> Problem | None:
+    """Why a range is none of a session of `count` entries; None when it is one."""
+    if not entry_range.is_sound():
+        message = f"{entry_range.first} to {entry_range.last} is no range of entries"
+        return Problem(code="index_out_of_bounds", message=message, details={})
+    return None if entry_range.fits(count) else beyond(count)
+
+
+def beyond(count: int) -> Problem:
+    """The answer to an index that a session does not have."""
+    last = f"; the last is {count - 1}" if count else ""
+    message = f"the session has {count} entries{last}"
+    return Problem(code="index_out_of_bounds", message=message, details={"entryCount": count})
+
+
+def _not_one(kind: str, address: str, matches: int) -> Problem:
+    code = "ambiguous_address" if matches else "address_not_found"
+    reason = (
+        f"{matches} entries have the address {address}; name one by its index"
+        if matches
+        else f"no entry of these branches has the address {address}"
+    )
+    details: JsonObject = {"addressType": kind, "address": address, "matches": matches}
+    return Problem(code=code, message=reason, details=details, is_bound=True)
+
+
+def _list(args: JsonObject, key: str) -> list[Json]:
+    value = args.get(key)
+    if value is None:
+        return []
+    if not is_array(value):
+        raise RequestError(REF, f"{key} is a list")
+    return value
+
+
+def _texts(args: JsonObject, key: str) -> tuple[str, ...]:
+    return tuple(item for item in _list(args, key) if isinstance(item, str) and item)
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)

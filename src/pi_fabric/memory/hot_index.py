@@ -1,0 +1,173 @@
+"""What is looked up of a hot session without reading its record: words, lengths, and what filters ask.
+
+Beside the record lie a file with one row for each entry, a file of its words, and a file of its folded
+words. Each names the record it belongs to, so that one of them alone counts for nothing.
+"""
+
+import json
+import struct
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pi_fabric.memory.digest import pieces
+from pi_fabric.memory.folding import chunks, folded_terms
+from pi_fabric.memory.model import Entry, Number
+from pi_fabric.memory.termfile import encode_terms
+from pi_fabric.memory.tokenizer import byte_tokens
+
+# Roles that begin a segment.
+SEGMENT_ROLES: Final = frozenset({"user", "bashExecution", "compaction"})
+_MAGIC: Final = b"PFH1"
+# Magic, entries, bytes of the names, nothing, and where the first entry begins.
+_HEADER: Final = struct.Struct("<4sIIIQ")
+_NO_TIME: Final = float("nan")
+
+
+@dataclass(slots=True)
+class HotIndexBuilder:
+    """Gathers the index of one session, entry by entry, with the texts as the record has them."""
+
+    max_fold_bytes: int
+    lengths: "array[int]" = field(default_factory=lambda: array("I"))
+    roles: "array[int]" = field(default_factory=lambda: array("I"))
+    tools: "array[int]" = field(default_factory=lambda: array("I"))
+    times: "array[float]" = field(default_factory=lambda: array("d"))
+    is_fold_complete: bool = True
+    _names: dict[str | None, int] = field(default_factory=lambda: {None: 0})
+    _words: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
+    _folded: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
+    _fold_bytes: int = 0
+
+    def add(self, entry: Entry) -> None:
+        """Take in the next entry."""
+        index = len(self.lengths)
+        counts: Counter[bytes] = Counter()
+        folded: Counter[bytes] = Counter()
+        for piece in pieces(entry.text):
+            counts.update(byte_tokens(piece))
+            for chunk, count in Counter(chunks(piece)).items():
+                for term in folded_terms(chunk):
+                    folded[term] += count
+        for word, count in counts.items():
+            self._words.setdefault(word, []).extend((index, count))
+        self._add_folded(index, folded)
+        self.lengths.append(counts.total())
+        self.roles.append(self._number(entry.role))
+        self.tools.append(self._number(entry.tool_name))
+        self.times.append(_NO_TIME if entry.timestamp is None else entry.timestamp)
+
+    def words_file(self) -> bytes:
+        """The file of words; numbers are pairs of an entry's index and how often it has the word."""
+        return encode_terms(self._words)
+
+    def folded_file(self) -> bytes:
+        """The same of folded words."""
+        return encode_terms(self._folded)
+
+    @property
+    def words(self) -> "HeldTerms":
+        """The words, to be looked up at once."""
+        return HeldTerms(self._words)
+
+    @property
+    def folded(self) -> "HeldTerms":
+        """The folded words, to be looked up at once."""
+        return HeldTerms(self._folded)
+
+    def name_number(self, name: str | None) -> int:
+        """What stands for a role or tool in its column; -1 for one that no entry has."""
+        return self._names.get(name, -1)
+
+    def rows_file(self, first_start: int, ends: "array[int]") -> bytes:
+        """The file of rows.
+
+        Args:
+            first_start: Where the record's first entry begins.
+            ends: Where each of its entries ends.
+        """
+        names = json.dumps(list(self._names)).encode()
+        names += b" " * (-len(names) % 8)
+        header = _HEADER.pack(_MAGIC, len(self.lengths), len(names), 0, first_start)
+        columns = (self.times, ends, self.lengths, self.roles, self.tools)
+        return b"".join((header, names, *(column.tobytes() for column in columns)))
+
+    def _number(self, name: str | None) -> int:
+        return self._names.setdefault(name, len(self._names))
+
+    def _add_folded(self, index: int, counts: Counter[bytes]) -> None:
+        for term, count in counts.items():
+            known = self._folded.get(term)
+            if known is None:
+                self._fold_bytes += len(term)
+                if self._fold_bytes > self.max_fold_bytes:
+                    self.is_fold_complete = False
+                    return
+                known = self._folded[term] = []
+            known.extend((index, count))
+
+
+class HeldTerms:
+    """Terms in memory, looked up as those of a file are."""
+
+    def __init__(self, postings: dict[bytes, list[int]]) -> None:
+        self._postings = postings
+
+    def find(self, term: bytes) -> list[int]:
+        """The numbers of a term; none when it is not there."""
+        return self._postings.get(term, [])
+
+    def find_prefix(self, start: bytes, max_terms: int) -> Iterator[tuple[bytes, list[int]]]:
+        """Terms that begin so, in their order, with their numbers; not more than `max_terms`."""
+        names = sorted(term for term in self._postings if term.startswith(start))
+        return ((term, self._postings[term]) for term in names[:max_terms])
+
+
+class HotRows:
+    """One row for each entry of a hot session.
+
+    Raises:
+        OSError: If the file cannot be read.
+        ValueError: If it is no such file, or not a whole one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        data = path.read_bytes()
+        at = _HEADER.size
+        if len(data) < at or data[:4] != _MAGIC:
+            raise ValueError(f"{path} is no index of a session")
+        _, self.count, name_bytes, _, self._first_start = _HEADER.unpack_from(data)
+        self._names: list[str | None] = json.loads(data[at : at + name_bytes])
+        at += name_bytes
+        self.times = array("d")
+        self._ends = array("Q")
+        self.lengths = array("I")
+        self.roles = array("I")
+        self.tools = array("I")
+        for column in (self.times, self._ends, self.lengths, self.roles, self.tools):
+            size = self.count * column.itemsize
+            column.frombytes(data[at : at + size])
+            at += size
+        if at != len(data):
+            raise ValueError(f"{path} is cut")
+        starters = {self.name_number(role) for role in SEGMENT_ROLES}
+        self.starts = [at for at, role in enumerate(self.roles) if role in starters]
+        """Entries that begin a segment."""
+        self.total_length = sum(self.lengths)
+
+    def name_number(self, name: str | None) -> int:
+        """What stands for a role or tool in its column; -1 for one that no entry has."""
+        return self._names.index(name) if name in self._names else -1
+
+    def time(self, index: int) -> Number | None:
+        """When an entry was written."""
+        moment = self.times[index]
+        return None if moment != moment else moment
+
+    def byte_range(self, first: int, last: int) -> tuple[int, int]:
+        """Where the entries from `first` to `last` lie in the record."""
+        start = self._ends[first - 1] + 1 if first else self._first_start
+        return start, self._ends[last]

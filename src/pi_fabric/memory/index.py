@@ -1,0 +1,137 @@
+"""The index of one branch mode: what is asked of it is first brought up to date.
+
+Holds in memory what was looked at last: rows of the catalogue, columns of hot sessions, open files. All of
+it is dropped when the disk says otherwise.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+
+import anyio
+import anyio.to_thread
+
+from pi_fabric.config.model import MemoryConfig
+from pi_fabric.memory.cache import Cache
+from pi_fabric.memory.catalogue import Catalogue, Row
+from pi_fabric.memory.cold import ColdIndex
+from pi_fabric.memory.model import Branches, Coverage
+from pi_fabric.memory.recorded import RecordStamps
+from pi_fabric.memory.refresh import Budget, Progress, Refreshed, Refresher, Wanted, options_of
+from pi_fabric.memory.searchable import IndexedSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The wanted sessions, ready to be searched."""
+
+    hot: list[IndexedSession]
+    """In the order wanted."""
+    cold: list[Row]
+    rows: dict[str, Row]
+    coverage: Coverage
+    is_fold_complete: bool
+    skipped_lines: int
+    built: int
+
+
+class Index:
+    """One branch mode of one cache; questions to it wait for each other."""
+
+    def __init__(self, cache: Cache, branches: Branches, records: RecordStamps) -> None:
+        self.branches: Branches = branches
+        self.catalogue = Catalogue(cache, branches)
+        self.cold = ColdIndex(cache)
+        self._cache = cache
+        self._records = records
+        self._sessions: dict[str, tuple[Row, IndexedSession]] = {}
+        self._lock = anyio.Lock()
+
+    async def snapshot(
+        self,
+        wanted: Wanted,
+        config: MemoryConfig,
+        budget: Budget,
+        progress: Progress | None = None,
+        *,
+        opens: bool = True,
+    ) -> Snapshot:
+        """Bring the wanted sessions up to date and open the hot ones.
+
+        Args:
+            wanted: The sessions.
+            config: Settings of the records.
+            budget: Work that may be done.
+            progress: Told while records are built.
+            opens: False when only rows are needed.
+
+        Raises:
+            OSError: If the index cannot be written.
+        """
+        async with self._lock:
+            refresher = Refresher(
+                self._cache, self.catalogue, options_of(config, self.branches), self._records
+            )
+            refreshed = await refresher.refresh(wanted, budget, progress)
+            lost = (
+                await anyio.to_thread.run_sync(partial(self._open, refreshed.rows.values())) if opens else []
+            )
+            if lost:
+                # Somebody removed or damaged what lies beside the records: those are built once more.
+                self.forget(lost)
+                refreshed = await refresher.refresh(wanted, budget, progress)
+                for row in await anyio.to_thread.run_sync(partial(self._open, refreshed.rows.values())):
+                    refreshed.rows.pop(row.file)
+                    refreshed.stale[row.file] = "index_error"
+                    refreshed.reasons.add("index_error")
+            return self._snapshot(wanted, refreshed, opens=opens)
+
+    def forget(self, rows: Iterable[Row]) -> None:
+        """Take rows as not known, so that their sessions are built at the next question."""
+        for row in rows:
+            self.catalogue.rows.pop(row.file, None)
+            self._sessions.pop(row.file, None)
+
+    def _open(self, rows: Iterable[Row]) -> list[Row]:
+        """Open what is not open yet; the rows of which something is missing."""
+        lost: list[Row] = []
+        hot: dict[str, tuple[Row, IndexedSession]] = {}
+        groups: set[str] = set()
+        for row in rows:
+            if row.tier == "cold":
+                groups.add(row.group)
+                continue
+            known = self._sessions.get(row.file)
+            if known is not None and known[0] is row:
+                hot[row.file] = known
+                continue
+            try:
+                hot[row.file] = (row, IndexedSession(self._cache, row))
+            except (OSError, ValueError):
+                lost.append(row)
+        self._sessions = hot
+        self.cold.keep_only(groups)
+        missing = self.cold.missing(groups)
+        return lost + [row for row in rows if row.tier == "cold" and row.group in missing]
+
+    def _snapshot(self, wanted: Wanted, refreshed: Refreshed, *, opens: bool) -> Snapshot:
+        rows = refreshed.rows
+        reasons = set(refreshed.reasons)
+        for row in rows.values():
+            if row.reasons:
+                reasons.update(row.reasons)
+        return Snapshot(
+            hot=[self._sessions[row.file][1] for row in rows.values() if row.tier == "hot"] if opens else [],
+            cold=[row for row in rows.values() if row.tier == "cold"],
+            rows=rows,
+            coverage=Coverage(
+                indexed_sessions=len(rows),
+                eligible_sessions=len(wanted.found),
+                stale_sessions=len(wanted.found) - len(rows),
+                incomplete_sessions=sum(bool(row.reasons) for row in rows.values()),
+                reasons=frozenset(reasons),
+            ),
+            is_fold_complete=all(row.is_fold_complete for row in rows.values()),
+            skipped_lines=sum(row.skipped_lines for row in rows.values()),
+            built=refreshed.built,
+        )

@@ -1,0 +1,96 @@
+"""Operations of a program as entries of their own, from the trace of the result that tells them."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from pi_fabric.base.bounds import json_bytes
+from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject, is_object, stringify
+from pi_fabric.history.events.model import FabricOperation
+from pi_fabric.history.events.nested import nested_events
+from pi_fabric.memory.files_touched import traced_paths
+from pi_fabric.memory.model import Entry, Number, Privacy
+
+OPERATION_ROLE: Final = "fabricOperation"
+# A result beyond it is left out of the record, which is searched and shown as a whole.
+MAX_RESULT_BYTES: Final = 96 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The entry that tells of something else, and the file it is in."""
+
+    session_file: str
+    session_id: str
+    entry_id: str
+    parent_id: str | None
+    timestamp: Number | None
+
+
+def traced_operations(details: Json, place: Place, privacy: Privacy) -> Iterator[Entry]:
+    """One entry for each operation of a valid trace, in its order; legacy audits are no source here."""
+    if not is_object(details) or "trace" not in details:
+        return
+    for event in nested_events(details, place.entry_id, itertools.count(1)):
+        if isinstance(event, FabricOperation):
+            record = operation_record(event, {"sequence": int(event.subordinal)}, privacy)
+            paths = traced_paths(event.ref, event.args)
+            yield operation_entry(event, record, place, paths=paths, label="fabricOperation ref")
+
+
+def operation_entry(
+    event: FabricOperation, record: JsonObject, place: Place, *, paths: list[str], label: str
+) -> Entry:
+    """The entry of one operation; its text is the whole record."""
+    return Entry(
+        session_file=place.session_file,
+        session_id=place.session_id,
+        entry_id=event.address,
+        parent_id=place.parent_id,
+        parent_entry_id=place.entry_id,
+        type="fabric_operation",
+        role=OPERATION_ROLE,
+        tool_name=event.tool,
+        text=f"{label} {event.ref}\n{stringify(record)}",
+        timestamp=place.timestamp,
+        is_error=event.outcome != "succeeded",
+        truncated=False,
+        index=0,
+        operation_address=event.address,
+        ref=event.ref,
+        provider=msgspec.UNSET if event.provider is None else event.provider,
+        action=msgspec.UNSET if event.action is None else event.action,
+        outcome=event.outcome,
+        operation=record,
+        files_touched=paths or msgspec.UNSET,
+    )
+
+
+def operation_record(event: FabricOperation, place: JsonObject, privacy: Privacy) -> JsonObject:
+    """Everything that is known of an operation; a result that may not or cannot be kept is said to be left out.
+
+    Args:
+        event: The operation.
+        place: What tells it from others of its entry: `sequence` or `subordinal`.
+        privacy: Decides about the result.
+    """
+    record: JsonObject = {"address": event.address, "parentEntryId": event.entry_id, **place}
+    record |= {"tool": event.tool, "ref": event.ref}
+    optional = {"provider": event.provider, "action": event.action}
+    record |= {key: value for key, value in optional.items() if value is not None}
+    record |= {"args": event.args, "outcome": event.outcome}
+    if event.error is not None:
+        record["error"] = event.error
+    return record | kept_result(event.result, privacy)
+
+
+def kept_result(result: Json, privacy: Privacy) -> JsonObject:
+    """The result's part of a record; empty without a result."""
+    if result is UNDEFINED:
+        return {}
+    if not privacy.tool_output or json_bytes(result) > MAX_RESULT_BYTES:
+        return {"resultOmitted": True}
+    return {"result": result}

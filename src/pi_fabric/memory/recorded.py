@@ -1,0 +1,57 @@
+"""Which records lie in the folder of the index, and whether they are the ones that were written."""
+
+import os
+from collections.abc import Iterable
+from typing import Final
+
+from pi_fabric.memory.cache import Cache
+from pi_fabric.memory.catalogue import Row
+from pi_fabric.memory.stamp import Stamp, stamp_of
+
+_RECORD_SUFFIX: Final = ".json"
+
+
+class RecordStamps:
+    """The status of every record, read when the folder has changed since; blocking."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._stamps: dict[str, Stamp] = {}
+        self._folder_ns = -1
+
+    @property
+    def names(self) -> Iterable[str]:
+        """Every record that there is."""
+        return self._stamps
+
+    def load(self) -> None:
+        """Look at the folder again, unless nothing was made or removed in it.
+
+        Raises:
+            OSError: If the folder cannot be read.
+        """
+        folder_ns = self._cache.folder.stat().st_mtime_ns
+        if folder_ns != self._folder_ns:
+            with os.scandir(self._cache.folder) as entries:
+                self._stamps = {
+                    entry.name: stamp_of(entry.stat())
+                    for entry in entries
+                    if entry.name.endswith(_RECORD_SUFFIX) and entry.is_file()
+                }
+            self._folder_ns = folder_ns
+
+    def has(self, row: Row) -> bool:
+        """True when a row's record is there as it was written."""
+        return self._stamps.get(row.record) == row.record_stamp
+
+    def note(self, rows: Iterable[Row]) -> None:
+        """Take in records that were written just now."""
+        self._stamps.update((row.record, row.record_stamp) for row in rows)
+
+    def stamp(self, name: str) -> Stamp | None:
+        """The status of a record; None when it is not there."""
+        return self._stamps.get(name)
+
+    def forget(self, name: str) -> None:
+        """Take out a record that was removed."""
+        self._stamps.pop(name, None)

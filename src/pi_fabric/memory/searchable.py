@@ -1,0 +1,224 @@
+"""A session whose entries can be looked up: one that lies in the index, or one that was read for a question."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from pi_fabric.memory.cache import Cache
+from pi_fabric.memory.catalogue import Row
+from pi_fabric.memory.hot_index import HotIndexBuilder, HotRows, SEGMENT_ROLES
+from pi_fabric.memory.model import Entry, Number, Tier
+from pi_fabric.memory.query import Filters, Term
+from pi_fabric.memory.shard import decode_entries
+from pi_fabric.memory.termfile import TermFile
+
+# A prefix that more terms begin with than this finds the first of them.
+MAX_PREFIX_TERMS: Final = 10_000
+
+
+class Terms(Protocol):
+    """A list of terms with pairs of an entry's number and how often it has the term."""
+
+    def find(self, term: bytes) -> Sequence[int]:
+        """The pairs of a term."""
+        ...
+
+    def find_prefix(self, start: bytes, max_terms: int) -> Iterator[tuple[bytes, Sequence[int]]]:
+        """The pairs of every term that begins so."""
+        ...
+
+
+class Searchable(Protocol):
+    """What is asked of a session while entries are found, ranked and shown."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def session_id(self) -> str: ...
+    @property
+    def source_hash(self) -> str: ...
+    @property
+    def lineage(self) -> str: ...
+    @property
+    def mtime(self) -> Number: ...
+    @property
+    def tier(self) -> Tier: ...
+    @property
+    def lengths(self) -> Sequence[int]:
+        """Words of each entry."""
+        ...
+
+    @property
+    def total_length(self) -> int:
+        """Words of all entries."""
+        ...
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """Entries that begin a segment, ascending."""
+        ...
+
+    @property
+    def first_index(self) -> int:
+        """Number of the first entry within its session; others follow without gaps."""
+        ...
+
+    def postings(self, term: Term, *, fold: bool) -> dict[int, int]:
+        """Which entries have a term, and how often."""
+        ...
+
+    def passing(self, filters: Filters) -> Sequence[int]:
+        """Entries that pass the filters, ascending."""
+        ...
+
+    def entries(self, first: int, last: int) -> list[Entry]:
+        """Entries by their place here, both ends included."""
+        ...
+
+
+class _Lookup:
+    """What both kinds share: columns of the entries, and lists of terms."""
+
+    lengths: Sequence[int]
+    starts: Sequence[int]
+    _times: Sequence[float]
+    _roles: Sequence[int]
+    _tools: Sequence[int]
+
+    def postings(self, term: Term, *, fold: bool) -> dict[int, int]:
+        """Which entries have a term, and how often."""
+        found: dict[int, int] = {}
+        for terms in (self._words(), self._folded()) if fold else (self._words(),):
+            if term.is_prefix:
+                for _, pairs in terms.find_prefix(term.text, MAX_PREFIX_TERMS):
+                    _merge(found, pairs)
+            else:
+                _merge(found, terms.find(term.text))
+        return found
+
+    def passing(self, filters: Filters) -> Sequence[int]:
+        """Entries that pass the filters, ascending."""
+        count = len(self.lengths)
+        if not filters:
+            return range(count)
+        role, tool = self._number(filters.role), self._number(filters.tool)
+        return [
+            at
+            for at in range(count)
+            if (filters.role is None or self._roles[at] == role)
+            and (filters.tool is None or self._tools[at] == tool)
+            and (self._times[at] != self._times[at] or filters.passes_time(self._times[at]))
+        ]
+
+    def _number(self, name: str | None) -> int:
+        raise NotImplementedError
+
+    def _words(self) -> Terms:
+        raise NotImplementedError
+
+    def _folded(self) -> Terms:
+        raise NotImplementedError
+
+
+class IndexedSession(_Lookup):
+    """A hot session of the index.
+
+    Raises:
+        OSError: If a file of it is not there.
+        ValueError: If one is damaged.
+    """
+
+    tier: Tier = "hot"
+    first_index = 0
+
+    def __init__(self, cache: Cache, row: Row) -> None:
+        self.file = row.file
+        self.session_id = row.session_id
+        self.source_hash = row.source_hash
+        self.lineage = row.lineage
+        self.mtime = row.stamp.mtime_ms
+        self._cache = cache
+        self._record: Path = cache.record(row.record)
+        self._name = row.record
+        self._rows = HotRows(cache.rows(row.record))
+        if self._rows.count != row.entry_count:
+            raise ValueError(f"{row.record} and what lies beside it are not of one build")
+        self.lengths = self._rows.lengths
+        self.starts = self._rows.starts
+        self.total_length = self._rows.total_length
+        self._times, self._roles, self._tools = self._rows.times, self._rows.roles, self._rows.tools
+        self._term_files: dict[Path, TermFile] = {}
+
+    def entries(self, first: int, last: int) -> list[Entry]:
+        """Entries by their place, both ends included; reads no more of the record than they take."""
+        start, end = self._rows.byte_range(first, last)
+        with self._record.open("rb") as stream:
+            stream.seek(start)
+            return decode_entries(stream.read(end - start))
+
+    def _number(self, name: str | None) -> int:
+        return self._rows.name_number(name)
+
+    def _words(self) -> Terms:
+        return self._open(self._cache.words(self._name))
+
+    def _folded(self) -> Terms:
+        return self._open(self._cache.folded(self._name))
+
+    def _open(self, path: Path) -> TermFile:
+        if path not in self._term_files:
+            self._term_files[path] = TermFile(path)
+        return self._term_files[path]
+
+
+class ReadSession(_Lookup):
+    """A session that was read from its source for one question."""
+
+    tier: Tier = "cold"
+
+    def __init__(
+        self,
+        entries: list[Entry],
+        *,
+        file: str,
+        session_id: str,
+        source_hash: str,
+        lineage: str,
+        mtime: Number,
+    ) -> None:
+        self.file = file
+        self.session_id = session_id
+        self.source_hash = source_hash
+        self.lineage = lineage
+        self.mtime = mtime
+        self.first_index = entries[0].index if entries else 0
+        self._entries = entries
+        index = HotIndexBuilder(max_fold_bytes=2**31)
+        for entry in entries:
+            index.add(entry)
+        self._index = index
+        self.lengths = index.lengths
+        self.starts = [at for at, entry in enumerate(entries) if entry.role in SEGMENT_ROLES]
+        self.total_length = sum(index.lengths)
+        self._times, self._roles, self._tools = index.times, index.roles, index.tools
+
+    def entries(self, first: int, last: int) -> list[Entry]:
+        """Entries by their place, both ends included."""
+        return self._entries[first : last + 1]
+
+    def _number(self, name: str | None) -> int:
+        return self._index.name_number(name)
+
+    def _words(self) -> Terms:
+        return self._index.words
+
+    def _folded(self) -> Terms:
+        return self._index.folded
+
+
+def _merge(found: dict[int, int], pairs: Sequence[int]) -> None:
+    if not found:
+        found.update(zip(pairs[::2], pairs[1::2], strict=True))
+        return
+    for entry, count in zip(pairs[::2], pairs[1::2], strict=True):
+        found[entry] = found.get(entry, 0) + count

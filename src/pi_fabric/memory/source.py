@@ -1,0 +1,230 @@
+"""Reading a session file for the index: its bytes are hashed and its lines understood in one pass.
+
+A file that is too large to hold is read twice instead, line by line.
+"""
+
+import hashlib
+import io
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final, Literal, TypeAlias
+
+from pi_fabric.base.collector import collection_paused
+from pi_fabric.base.jsonl import read_records
+from pi_fabric.base.jsonvalue import Json, JsonObject, decode, is_object, text_or_empty
+from pi_fabric.memory.catalogue import Head
+from pi_fabric.memory.lineage import Lineage, Lines
+from pi_fabric.memory.stamp import Stamp, stamp_of
+
+SourceKind: TypeAlias = Literal["pi", "claude", "codex"]
+"""Whose log a file is."""
+
+# Decoded, a file takes about three times its size.
+MAX_HELD_BYTES: Final = 32 * 1024 * 1024
+HEAD_BYTES: Final = 8_192
+"""How much of a file a listing looks at."""
+LINE_TOO_LONG: Final = "line_too_long"
+
+
+class SourceChanged(Exception):  # noqa: N818 - an outcome that the caller handles, not a fault
+    """The file was written while it was read."""
+
+
+class Source:
+    """One session file as it was at one moment.
+
+    Raises:
+        OSError: If it cannot be read, or is no regular file.
+        SourceChanged: If it was written meanwhile.
+    """
+
+    def __init__(self, path: str, kind: SourceKind = "pi") -> None:
+        self.path = path
+        self.kind: SourceKind = kind
+        self.read_began_ns = time.time_ns()
+        self.lines = Lines()
+        self.session_id = Path(path).stem
+        """The header's, else the name of the file."""
+        self.cwd = ""
+        self.skipped_lines = 0
+        """Lines that are no JSON, or no object."""
+        self.reasons: set[str] = set()
+        self.has_header = False
+        """True when a line names the session."""
+        self.parent_session: str | None = None
+        """File that this one was forked from, as its header says."""
+        self.head = Head(None, "")
+        """What a listing knows of the file."""
+        self._held: list[JsonObject | None] | None = None
+        with _opened(path) as stream:
+            self.stamp: Stamp = stamp_of(os.fstat(stream.fileno()))
+            start = os.pread(stream.fileno(), HEAD_BYTES, 0)
+            if self.stamp.size <= MAX_HELD_BYTES:
+                self.source_hash = self._read_at_once(stream)
+            else:
+                self.source_hash = self._read_through(stream)
+            self._check_unchanged(stream)
+        self.head = read_head(start, kind)
+
+    def entries(self, lineage: Lineage) -> Iterator[JsonObject]:
+        """The lines of a lineage that are objects, in its order.
+
+        Raises:
+            SourceChanged: If a file too large to hold is another one by now.
+        """
+        if self._held is None:
+            yield from self._entries_again(lineage)
+            return
+        ordinals = range(self.lines.count) if lineage.ordinals is None else lineage.ordinals
+        for ordinal in ordinals:
+            if (value := self._held[ordinal]) is not None:
+                yield value
+
+    def _read_at_once(self, stream: BinaryIO) -> str:
+        data = stream.read()
+        held: list[JsonObject | None] = []
+        with collection_paused():
+            for value in self._values(io.BytesIO(data)):
+                if self._take(value) is not None:
+                    held.append(value if is_object(value) else None)
+        self._held = held
+        return hashlib.sha256(data).hexdigest()
+
+    def _read_through(self, stream: BinaryIO) -> str:
+        hashing = _Hashing(stream)
+        for value in self._values(hashing):
+            self._take(value)
+        return hashing.digest.hexdigest()
+
+    def _values(self, stream: BinaryIO) -> Iterator[Json]:
+        values = self._decoded(stream)
+        return values if self.kind == "pi" else _translated(self.kind, values)
+
+    def _decoded(self, stream: BinaryIO) -> Iterator[Json]:
+        self.skipped_lines = 0
+        for record in read_records(stream):
+            if record.problem == "too-long":
+                self.reasons.add(LINE_TOO_LONG)
+            if record.problem is not None:
+                self.skipped_lines += 1
+                continue
+            if not is_object(record.value):
+                self.skipped_lines += 1
+            yield record.value
+
+    def _take(self, value: Json) -> int | None:
+        ordinal = self.lines.add(value)
+        if ordinal is None:
+            self._take_header(value)
+        return ordinal
+
+    def _take_header(self, header: JsonObject) -> None:
+        session_id = header.get("id")
+        # Of several headers the last counts, as where Pi reads its file.
+        if isinstance(session_id, str) and session_id:
+            self.has_header = True
+            self.session_id = session_id
+            self.cwd = text_or_empty(header.get("cwd"))
+            self.parent_session = text_or_empty(header.get("parentSession")) or None
+
+    def _entries_again(self, lineage: Lineage) -> Iterator[JsonObject]:
+        chosen = None if lineage.ordinals is None else frozenset(lineage.ordinals)
+        is_ascending = lineage.ordinals is None or list(lineage.ordinals) == sorted(lineage.ordinals)
+        late: dict[int, JsonObject] = {}
+        with _opened(self.path) as stream:
+            for ordinal, value in self._numbered(self._values(stream)):
+                if not is_object(value) or (chosen is not None and ordinal not in chosen):
+                    continue
+                if is_ascending:
+                    yield value
+                else:
+                    late[ordinal] = value
+            self._check_unchanged(stream)
+        for ordinal in lineage.ordinals or ():
+            if ordinal in late:
+                yield late[ordinal]
+
+    @staticmethod
+    def _numbered(values: Iterable[Json]) -> Iterator[tuple[int, Json]]:
+        lines = Lines()
+        for value in values:
+            if (ordinal := lines.add(value)) is not None:
+                yield ordinal, value
+
+    def _check_unchanged(self, stream: BinaryIO) -> None:
+        try:
+            by_name = stamp_of(Path(self.path).stat())
+        except FileNotFoundError:
+            raise SourceChanged(self.path) from None
+        if stamp_of(os.fstat(stream.fileno())) != self.stamp or by_name != self.stamp:
+            raise SourceChanged(self.path)
+
+
+def read_head(start: bytes, kind: SourceKind = "pi") -> Head:
+    """The header in the first bytes of a file: its first line, when all of it is there."""
+    if kind != "pi":
+        lines = start[: start.rfind(b"\n") + 1]
+        values = (record.value for record in read_records(io.BytesIO(lines)) if record.problem is None)
+        header = next(iter(_translated(kind, values)), None)
+    else:
+        line, is_whole, _ = start.partition(b"\n")
+        try:
+            header = decode(line.removeprefix(b"\xef\xbb\xbf")) if is_whole else None
+        except ValueError:
+            header = None
+    if not is_object(header) or header.get("type") != "session" or not isinstance(header.get("id"), str):
+        return Head(None, text_or_empty(header.get("cwd")) if kind != "pi" and is_object(header) else "")
+    return Head(header["id"], text_or_empty(header.get("cwd")))
+
+
+def hash_source(path: str) -> tuple[str, Stamp, int]:
+    """Hash of a file's bytes, the stamp they had, and when the reading began.
+
+    Raises:
+        OSError: If it cannot be read.
+        SourceChanged: If it was written meanwhile.
+    """
+    began_ns = time.time_ns()
+    with _opened(path) as stream:
+        stamp = stamp_of(os.fstat(stream.fileno()))
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        if stamp_of(os.fstat(stream.fileno())) != stamp:
+            raise SourceChanged(path)
+    return digest, stamp, began_ns
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    # Not blocking: a pipe in the place of a session would wait for its writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb", buffering=0) as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{path} is not a regular file")
+        yield stream
+
+
+def _translated(kind: SourceKind, values: Iterator[Json]) -> Iterator[Json]:
+    if kind == "claude":
+        from pi_fabric.history.session.claude import translate_claude  # noqa: PLC0415 - only who asks pays
+
+        return iter(translate_claude(values))
+    from pi_fabric.history.session.codex import translate_codex  # noqa: PLC0415 - only who asks pays
+
+    return iter(translate_codex(values))
+
+
+class _Hashing(io.RawIOBase):
+    """Hashes what is read through it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.digest = hashlib.sha256()
+        self._stream = stream
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self._stream.read(size)
+        self.digest.update(data)
+        return data

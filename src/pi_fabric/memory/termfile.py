@@ -1,0 +1,96 @@
+"""Sorted terms with postings in one file that is looked into without being read.
+
+The file is mapped; finding a term touches a few pages, however many terms there are. It is written once
+and never changed.
+
+Layout, little-endian: magic, counts of terms and numbers, size of the texts; then where each term ends in
+the texts (u32), where each term's numbers end (u32), the numbers (u32), and the texts (UTF-8, in the order
+of their bytes).
+"""
+
+import mmap
+import struct
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+_MAGIC: Final = b"PFT1"
+_HEADER: Final = struct.Struct("<4sIII")
+_NUMBER: Final = "I"
+
+
+def encode_terms(postings: Mapping[bytes, Sequence[int]]) -> bytes:
+    """The bytes of a file over these terms; numbers are below 2 to the 32."""
+    terms = sorted(postings)
+    term_ends, posting_ends, numbers = array(_NUMBER), array(_NUMBER), array(_NUMBER)
+    size = 0
+    for term in terms:
+        size += len(term)
+        term_ends.append(size)
+        numbers.extend(postings[term])
+        posting_ends.append(len(numbers))
+    header = _HEADER.pack(_MAGIC, len(terms), len(numbers), size)
+    return b"".join((header, term_ends.tobytes(), posting_ends.tobytes(), numbers.tobytes(), *terms))
+
+
+class TermFile:
+    """A file of terms, open for looking up.
+
+    Raises:
+        OSError: If it cannot be opened.
+        ValueError: If it is no such file, or not a whole one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as stream:
+            self._data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        if len(self._data) < _HEADER.size:
+            raise ValueError(f"{path} is cut")
+        magic, self.term_count, number_count, size = _HEADER.unpack_from(self._data)
+        starts = [_HEADER.size]
+        for count in (self.term_count, self.term_count, number_count):
+            starts.append(starts[-1] + 4 * count)
+        if magic != _MAGIC or len(self._data) != starts[3] + size:
+            raise ValueError(f"{path} is no file of terms, or not a whole one")
+        view = memoryview(self._data)
+        self._term_ends = view[starts[0] : starts[1]].cast(_NUMBER)
+        self._posting_ends = view[starts[1] : starts[2]].cast(_NUMBER)
+        self._numbers = view[starts[2] : starts[3]].cast(_NUMBER)
+        self._texts = starts[3]
+
+    def find(self, term: bytes) -> list[int]:
+        """The numbers of a term; none when it is not there."""
+        at = self._first_from(term)
+        return self._postings(at) if at < self.term_count and self._term(at) == term else []
+
+    def find_prefix(self, start: bytes, max_terms: int) -> Iterator[tuple[bytes, list[int]]]:
+        """Terms that begin so, in their order, with their numbers; not more than `max_terms`."""
+        first = self._first_from(start)
+        for at in range(first, min(self.term_count, first + max_terms)):
+            term = self._term(at)
+            if not term.startswith(start):
+                return
+            yield term, self._postings(at)
+
+    def items(self) -> Iterator[tuple[bytes, list[int]]]:
+        """Every term with its numbers, in order."""
+        return ((self._term(at), self._postings(at)) for at in range(self.term_count))
+
+    def _first_from(self, term: bytes) -> int:
+        low, high = 0, self.term_count
+        while low < high:
+            middle = (low + high) // 2
+            if self._term(middle) < term:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _term(self, at: int) -> bytes:
+        start = self._term_ends[at - 1] if at else 0
+        return self._data[self._texts + start : self._texts + self._term_ends[at]]
+
+    def _postings(self, at: int) -> list[int]:
+        start = self._posting_ends[at - 1] if at else 0
+        return self._numbers[start : self._posting_ends[at]].tolist()

@@ -1,0 +1,54 @@
+"""Times in a session log: numbers, or texts in the forms that JavaScript's `Date.parse` is used for."""
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from pi_fabric.base.jsonvalue import Json, JsonObject, is_finite_number, is_object
+from pi_fabric.memory.model import Number
+
+
+def timestamp_of(entry: JsonObject) -> Number | None:
+    """When an entry was written: its own time, else its message's, else None."""
+    own = read_time(entry.get("timestamp"))
+    if own is not None:
+        return own
+    message = entry.get("message")
+    return read_time(message.get("timestamp")) if is_object(message) else None
+
+
+def read_time(value: Json) -> Number | None:
+    """Milliseconds since the Unix epoch; a number is taken as it is.
+
+    A date without a time is UTC, a time without a zone is local, as ECMAScript has it.
+    """
+    if is_finite_number(value):
+        return value
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value.strip())
+    except ValueError:
+        return _read_mail_date(value)
+    if moment.tzinfo is None and not _has_time(value):
+        moment = moment.replace(tzinfo=UTC)
+    return _milliseconds(moment)
+
+
+def _read_mail_date(value: str) -> int | None:
+    """`Thu, 02 Jan 2025 00:00:00 GMT`, which is how JavaScript prints a date in UTC."""
+    try:
+        return _milliseconds(parsedate_to_datetime(value))
+    except (ValueError, TypeError, IndexError):
+        return None
+
+
+def _has_time(value: str) -> bool:
+    return ":" in value or "T" in value
+
+
+def _milliseconds(moment: datetime) -> int | None:
+    try:
+        whole = int(moment.replace(microsecond=0).timestamp())
+    except (OverflowError, OSError, ValueError):
+        return None
+    return whole * 1000 + moment.microsecond // 1000
