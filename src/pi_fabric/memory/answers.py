@@ -37,7 +37,14 @@ def full_answer(query: Query, page: Page, coverage: Coverage) -> JsonObject:
     shown: list[JsonObject] = []
     for item in page.items:
         if isinstance(item, SegmentHit):
-            shown.append({"kind": "entry", "segment": _with_words(item.to_json(query.branches), item, query)})
+            shown.append(
+                {
+                    "kind": "entry",
+                    "segment": _with_words(
+                        item.to_json(query.branches, is_browse=query.is_browse), item, query
+                    ),
+                }
+            )
         else:
             shown.append({"kind": "digest", "digest": _pointer(item, query)})
     segments = [item["segment"] for item in shown if item["kind"] == "entry"]
@@ -116,7 +123,7 @@ def ambiguous(session: str, candidates: Sequence[str]) -> JsonObject:
     return {"error": error}
 
 
-def _answer(  # noqa: PLR0913, PLR0917 - the parts of one object
+def _answer(
     query: Query,
     page: Page,
     coverage: Coverage,
@@ -156,7 +163,7 @@ def _with_words(segment: JsonObject, item: SegmentHit, query: Query) -> JsonObje
 
 
 def _brief_segment(item: SegmentHit, query: Query) -> JsonObject:
-    shown = item.matched[:SHOWN_MATCHES]
+    shown = item.matched[:SHOWN_MATCHES] or [item.first]
     entries = item.session.entries(shown[0], shown[-1])
     base = item.session.first_index
     return {

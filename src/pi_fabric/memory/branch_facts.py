@@ -9,8 +9,8 @@ import msgspec
 
 from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.history.events.branch_events import branch_events
-from pi_fabric.history.events.model import CustomMessage, Event, FabricOperation, FabricPhase, UserText
 from pi_fabric.history.events.branch_reader import read_branch_details
+from pi_fabric.history.events.model import CustomMessage, Event, FabricOperation, FabricPhase, UserText
 from pi_fabric.memory.entry_text import custom_text
 from pi_fabric.memory.files_touched import named_paths
 from pi_fabric.memory.model import Entry, Privacy

@@ -199,11 +199,9 @@ class Builder:
         return row
 
     def _entries(self, source: Source, lineage: Lineage, reasons: set[str]) -> Iterator[Entry]:
-        reader = EntryReader(
-            session_file=source.path, session_id=source.session_id, privacy=self._options.privacy
-        )
-        for raw in source.entries(lineage):
-            yield from reader.read(raw)
+        reader = EntryReader(session_file=source.path, privacy=self._options.privacy)
+        for session_id, raw in source.entries(lineage):
+            yield from reader.read(session_id, raw)
         reasons |= reader.reasons | lineage.reasons | source.reasons
 
     def _identity(self, source: Source, lineage: Lineage, tier: Tier) -> JsonObject:

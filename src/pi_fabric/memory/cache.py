@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -80,7 +80,7 @@ class Cache:
         return path.stat()
 
     @contextmanager
-    def replacing(self, path: Path) -> Iterator[BinaryIO]:
+    def replacing(self, path: Path) -> Generator[BinaryIO]:
         """Write a file beside `path` and put it there when the block ends well.
 
         Nothing waits for the disk: after a crash of the machine a file may be missing or short, which is

@@ -149,7 +149,7 @@ class Catalogue:
 
     def _append(self, data: bytes) -> None:
         descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
-        with open(descriptor, "ab", buffering=0) as stream:
+        with os.fdopen(descriptor, "ab", buffering=0) as stream:
             size = os.fstat(descriptor).st_size
             # What a writer left half done becomes a line of its own.
             if size and os.pread(descriptor, 1, size - 1) != b"\n":

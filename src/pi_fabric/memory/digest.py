@@ -150,14 +150,14 @@ class DigestBuilder:
 
 def settle_size(record: JsonObject, source_bytes: int) -> tuple[JsonObject, bytes]:
     """Write into a record how large it is; what it says is the size of the bytes that are returned."""
-    size = 0
+    size, data = 0, b""
     for _ in range(_MAX_ROUNDS):
+        size = max(size, len(data))
         record["cacheBytes"] = size
         record["cacheSourceRatio"] = round(size / source_bytes, 4) if source_bytes else 0
         data = encode(record)
         if len(data) == size:
-            return record, data
-        size = max(size, len(data))
+            break
     # Blanks after a JSON text belong to it.
     return record, data.ljust(size)
 

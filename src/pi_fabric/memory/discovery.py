@@ -98,7 +98,7 @@ class Scopes:
         ids_of: Other ids that a file is known by.
     """
 
-    def __init__(  # noqa: PLR0913 - all are keywords
+    def __init__(
         self,
         *,
         listing: Listing,
@@ -212,5 +212,5 @@ def _list_folder(
                 listing.found.append(Found(path=entry.path, kind=kind, stamp=stamp_of(entry.stat())))
         except (OSError, UnicodeEncodeError):
             # Gone since it was listed, or with a name that no text can hold.
-            if entry.is_symlink() or os.path.lexists(entry.path):  # noqa: PTH110
+            if entry.is_symlink() or os.path.lexists(entry.path):
                 listing.unreadable.append(entry.path)

@@ -37,11 +37,11 @@ _ROLES: Final = {
 class EntryReader:
     """Normalizes the chosen lines of one session, in their order."""
 
-    def __init__(self, *, session_file: str, session_id: str, privacy: Privacy) -> None:
+    def __init__(self, *, session_file: str, privacy: Privacy) -> None:
         self.count = 0
         """Entries so far, and the index of the next one."""
         self._session_file = session_file
-        self._session_id = session_id
+        self._session_id = ""
         self._privacy = privacy
         self._facts = FactReader(privacy)
         self._reasons: set[str] = set()
@@ -53,8 +53,14 @@ class EntryReader:
         """What makes the entries so far less than the source tells, or ambiguous."""
         return frozenset(self._reasons | self._facts.reasons)
 
-    def read(self, raw: JsonObject) -> list[Entry]:
-        """The entries of one line: itself, then what it tells of operations or facts; none when it is empty."""
+    def read(self, session_id: str, raw: JsonObject) -> list[Entry]:
+        """The entries of one line: itself, then what it tells of operations or facts; none when it is empty.
+
+        Args:
+            session_id: Of the session that the line is part of.
+            raw: The line.
+        """
+        self._session_id = session_id
         entry = self._own_entry(raw)
         if entry is None:
             return []

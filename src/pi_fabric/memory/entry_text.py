@@ -7,8 +7,17 @@ word such as "error" or "tool" finds who said it and not every failed call.
 from collections.abc import Iterator
 from typing import Final
 
-from pi_fabric.base.jsonvalue import UNDEFINED, Json, JsonObject, array_or_empty, format_number, is_number
-from pi_fabric.base.jsonvalue import is_object, stringify, text_or_empty
+from pi_fabric.base.jsonvalue import (
+    UNDEFINED,
+    Json,
+    JsonObject,
+    array_or_empty,
+    format_number,
+    is_number,
+    is_object,
+    stringify,
+    text_or_empty,
+)
 from pi_fabric.base.jstext import is_blank
 from pi_fabric.history.content import part_text, text_of
 from pi_fabric.memory.model import Privacy

@@ -5,6 +5,7 @@ words. Each names the record it belongs to, so that one of them alone counts for
 """
 
 import json
+import math
 import struct
 from array import array
 from collections import Counter
@@ -55,7 +56,8 @@ class HotIndexBuilder:
         for word, count in counts.items():
             self._words.setdefault(word, []).extend((index, count))
         self._add_folded(index, folded)
-        self.lengths.append(counts.total())
+        # An entry without a word counts as one word long.
+        self.lengths.append(max(1, counts.total()))
         self.roles.append(self._number(entry.role))
         self.tools.append(self._number(entry.tool_name))
         self.times.append(_NO_TIME if entry.timestamp is None else entry.timestamp)
@@ -165,7 +167,7 @@ class HotRows:
     def time(self, index: int) -> Number | None:
         """When an entry was written."""
         moment = self.times[index]
-        return None if moment != moment else moment
+        return None if math.isnan(moment) else moment
 
     def byte_range(self, first: int, last: int) -> tuple[int, int]:
         """Where the entries from `first` to `last` lie in the record."""

@@ -42,11 +42,9 @@ class Hydrated:
         Raises:
             SourceChanged: If a file too large to hold is another one by now.
         """
-        reader = EntryReader(
-            session_file=self.source.path, session_id=self.source.session_id, privacy=self.privacy
-        )
-        for raw in self.source.entries(self.lineage):
-            yield from reader.read(raw)
+        reader = EntryReader(session_file=self.source.path, privacy=self.privacy)
+        for session_id, raw in self.source.entries(self.lineage):
+            yield from reader.read(session_id, raw)
         if reasons is not None:
             reasons |= reader.reasons | self.lineage.reasons | self.source.reasons
 

@@ -1,8 +1,9 @@
-"""What was found as one stream of items: segments of hot sessions and pointers to cold ones, ranked and paged."""
+"""What was found as one stream of items, ranked and paged: segments of hot sessions, pointers to cold ones."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 import msgspec
@@ -35,8 +36,8 @@ class SegmentHit:
         """All entries of the segment; reads them."""
         return self.session.entries(self.first, self.last)
 
-    def to_json(self, branches: Branches) -> JsonObject:
-        """The segment as it is answered in full."""
+    def to_json(self, branches: Branches, *, is_browse: bool) -> JsonObject:
+        """The segment as it is answered in full; a browse marks every entry."""
         base = self.session.first_index
         first, last = self.first + base, self.last + base
         entries = self.entries()
@@ -54,7 +55,7 @@ class SegmentHit:
                 {
                     "entry": msgspec.to_builtins(entry),
                     "matched": at in matched,
-                    "marker": _marker(at in matched),
+                    "marker": ">" if at in matched or is_browse else " ",
                 }
                 for at, entry in enumerate(entries, start=self.first)
             ],
@@ -95,7 +96,8 @@ def exact_match(entry: Entry) -> JsonObject:
 
 def paged(hits: Iterable[SessionHits], digests: Iterable[DigestHit], query: Query) -> Page:
     """Group, rank, cut and page what was found."""
-    items: list[Item] = [segment for one in hits for segment in _segments(one)]
+    group = _all_segments if query.is_browse else _segments
+    items: list[Item] = [segment for one in hits for segment in group(one)]
     items.extend(digests)
     items.sort(key=_order)
     kept = items[:MAX_ITEMS]
@@ -111,7 +113,20 @@ def paged(hits: Iterable[SessionHits], digests: Iterable[DigestHit], query: Quer
     )
 
 
+def _all_segments(hits: SessionHits) -> Iterable[SegmentHit]:
+    """A browse shows every segment of a session of which an entry passes the filters."""
+    if not hits.scores:
+        return
+    session = hits.session
+    firsts = [at for at in session.starts if at]
+    places = list(hits.scores)
+    for first, after in pairwise([0, *firsts, len(session.lengths)]):
+        matched = places[bisect_left(places, first) : bisect_left(places, after)]
+        yield SegmentHit(session, first, after - 1, matched, 0.0)
+
+
 def _segments(hits: SessionHits) -> Iterable[SegmentHit]:
+    """Segments in which an entry matches; the best of them is the segment's score."""
     session = hits.session
     starts = session.starts
     open_one: SegmentHit | None = None
@@ -134,7 +149,3 @@ def _order(item: Item) -> tuple[float, float, int, int, str]:
     if isinstance(item, SegmentHit):
         return (-item.score, -item.session.mtime, 0, item.first, item.session.file)
     return (-item.score, -item.row.stamp.mtime_ms, 1, 0, item.row.file)
-
-
-def _marker(is_match: bool) -> str:
-    return ">" if is_match else " "

@@ -42,7 +42,7 @@ class Entry(msgspec.Struct, kw_only=True, rename="camel", gc=False):
     index: int
     """Place among the normalized entries of its branch, from 0."""
     files_touched: list[str] | msgspec.UnsetType = msgspec.UNSET
-    parent_entry_id: str | None | msgspec.UnsetType = msgspec.UNSET
+    parent_entry_id: str | msgspec.UnsetType | None = msgspec.UNSET
     operation_address: str | msgspec.UnsetType = msgspec.UNSET
     ref: str | msgspec.UnsetType = msgspec.UNSET
     provider: str | msgspec.UnsetType = msgspec.UNSET
@@ -50,9 +50,9 @@ class Entry(msgspec.Struct, kw_only=True, rename="camel", gc=False):
     outcome: str | msgspec.UnsetType = msgspec.UNSET
     operation: JsonObject | msgspec.UnsetType = msgspec.UNSET
     fact_address: str | msgspec.UnsetType = msgspec.UNSET
-    carrier_entry_id: str | None | msgspec.UnsetType = msgspec.UNSET
-    carrier_parent_id: str | None | msgspec.UnsetType = msgspec.UNSET
-    carrier_from_id: str | None | msgspec.UnsetType = msgspec.UNSET
+    carrier_entry_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    carrier_parent_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    carrier_from_id: str | msgspec.UnsetType | None = msgspec.UNSET
     branch_fact: JsonObject | msgspec.UnsetType = msgspec.UNSET
 
     @property

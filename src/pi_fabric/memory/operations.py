@@ -70,7 +70,7 @@ def operation_entry(
 
 
 def operation_record(event: FabricOperation, place: JsonObject, privacy: Privacy) -> JsonObject:
-    """Everything that is known of an operation; a result that may not or cannot be kept is said to be left out.
+    """Everything that is known of an operation; of a result that is not kept it says so.
 
     Args:
         event: The operation.

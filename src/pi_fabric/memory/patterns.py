@@ -64,7 +64,7 @@ class _Haystack:
         return True
 
 
-async def search_pattern(  # noqa: PLR0913 - all are keywords
+async def search_pattern(
     *,
     query: Query,
     sessions: Sequence[Searchable],

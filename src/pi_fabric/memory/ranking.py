@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Final
 
 from pi_fabric.memory.model import Entry
-from pi_fabric.memory.query import Filters, Query, Unit
+from pi_fabric.memory.query import Query, Unit
 from pi_fabric.memory.searchable import Searchable
 from pi_fabric.memory.tokenizer import tokenize
 

@@ -1,4 +1,4 @@
-"""A session whose entries can be looked up: one that lies in the index, or one that was read for a question."""
+"""A session whose entries can be looked up: one of the index, or one that was read for a question."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from pi_fabric.memory.cache import Cache
 from pi_fabric.memory.catalogue import Row
-from pi_fabric.memory.hot_index import HotIndexBuilder, HotRows, SEGMENT_ROLES
+from pi_fabric.memory.hot_index import SEGMENT_ROLES, HotIndexBuilder, HotRows
 from pi_fabric.memory.model import Entry, Number, Tier
 from pi_fabric.memory.query import Filters, Term
 from pi_fabric.memory.shard import decode_entries
@@ -32,17 +32,35 @@ class Searchable(Protocol):
     """What is asked of a session while entries are found, ranked and shown."""
 
     @property
-    def file(self) -> str: ...
+    def file(self) -> str:
+        """Path of the session."""
+        ...
+
     @property
-    def session_id(self) -> str: ...
+    def session_id(self) -> str:
+        """Its id, or the name of its file."""
+        ...
+
     @property
-    def source_hash(self) -> str: ...
+    def source_hash(self) -> str:
+        """SHA-256 of the source that was indexed."""
+        ...
+
     @property
-    def lineage(self) -> str: ...
+    def lineage(self) -> str:
+        """Fingerprint of the branch."""
+        ...
+
     @property
-    def mtime(self) -> Number: ...
+    def mtime(self) -> Number:
+        """When the source was last written, in milliseconds."""
+        ...
+
     @property
-    def tier(self) -> Tier: ...
+    def tier(self) -> Tier:
+        """Which tier an answer names."""
+        ...
+
     @property
     def lengths(self) -> Sequence[int]:
         """Words of each entry."""

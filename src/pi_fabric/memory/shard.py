@@ -30,7 +30,7 @@ class ShardWriter:
     """
 
     def __init__(self, stream: BinaryIO, identity: JsonObject, max_entry_chars: int) -> None:
-        self.ends: "array[int]" = array("Q")
+        self.ends: array[int] = array("Q")
         """Where each entry ends in the file; each begins one byte after the end of the one before."""
         self.is_cut = False
         """True when a text was cut."""

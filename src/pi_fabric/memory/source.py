@@ -8,7 +8,7 @@ import io
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, TypeAlias
@@ -25,12 +25,13 @@ SourceKind: TypeAlias = Literal["pi", "claude", "codex"]
 
 # Decoded, a file takes about three times its size.
 MAX_HELD_BYTES: Final = 32 * 1024 * 1024
+_CHUNK_BYTES: Final = 1 << 20
 HEAD_BYTES: Final = 8_192
 """How much of a file a listing looks at."""
 LINE_TOO_LONG: Final = "line_too_long"
 
 
-class SourceChanged(Exception):  # noqa: N818 - an outcome that the caller handles, not a fault
+class SourceChanged(Exception):
     """The file was written while it was read."""
 
 
@@ -59,6 +60,7 @@ class Source:
         """File that this one was forked from, as its header says."""
         self.head = Head(None, "")
         """What a listing knows of the file."""
+        self._headers: list[tuple[int, str]] = []
         self._held: list[JsonObject | None] | None = None
         with _opened(path) as stream:
             self.stamp: Stamp = stamp_of(os.fstat(stream.fileno()))
@@ -70,8 +72,10 @@ class Source:
             self._check_unchanged(stream)
         self.head = read_head(start, kind)
 
-    def entries(self, lineage: Lineage) -> Iterator[JsonObject]:
-        """The lines of a lineage that are objects, in its order.
+    def entries(self, lineage: Lineage) -> Iterator[tuple[str, JsonObject]]:
+        """The lines of a lineage that are objects, in its order, each with the id of the header before it.
+
+        The id is empty before the first header.
 
         Raises:
             SourceChanged: If a file too large to hold is another one by now.
@@ -82,23 +86,31 @@ class Source:
         ordinals = range(self.lines.count) if lineage.ordinals is None else lineage.ordinals
         for ordinal in ordinals:
             if (value := self._held[ordinal]) is not None:
-                yield value
+                yield self._session_id_at(ordinal), value
+
+    def _session_id_at(self, ordinal: int) -> str:
+        if len(self._headers) == 1 and not self._headers[0][0]:
+            return self._headers[0][1]
+        before = [session_id for first, session_id in self._headers if first <= ordinal]
+        return before[-1] if before else ""
 
     def _read_at_once(self, stream: BinaryIO) -> str:
         data = stream.read()
         held: list[JsonObject | None] = []
         with collection_paused():
-            for value in self._values(io.BytesIO(data)):
-                if self._take(value) is not None:
-                    held.append(value if is_object(value) else None)
+            held.extend(
+                value if is_object(value) else None
+                for value in self._values(io.BytesIO(data))
+                if self._take(value) is not None
+            )
         self._held = held
         return hashlib.sha256(data).hexdigest()
 
     def _read_through(self, stream: BinaryIO) -> str:
-        hashing = _Hashing(stream)
-        for value in self._values(hashing):
+        digest = hashlib.sha256()
+        for value in self._values(_Hashing(stream, digest.update)):
             self._take(value)
-        return hashing.digest.hexdigest()
+        return digest.hexdigest()
 
     def _values(self, stream: BinaryIO) -> Iterator[Json]:
         values = self._decoded(stream)
@@ -127,11 +139,12 @@ class Source:
         # Of several headers the last counts, as where Pi reads its file.
         if isinstance(session_id, str) and session_id:
             self.has_header = True
+            self._headers.append((self.lines.count, session_id))
             self.session_id = session_id
             self.cwd = text_or_empty(header.get("cwd"))
             self.parent_session = text_or_empty(header.get("parentSession")) or None
 
-    def _entries_again(self, lineage: Lineage) -> Iterator[JsonObject]:
+    def _entries_again(self, lineage: Lineage) -> Iterator[tuple[str, JsonObject]]:
         chosen = None if lineage.ordinals is None else frozenset(lineage.ordinals)
         is_ascending = lineage.ordinals is None or list(lineage.ordinals) == sorted(lineage.ordinals)
         late: dict[int, JsonObject] = {}
@@ -140,13 +153,13 @@ class Source:
                 if not is_object(value) or (chosen is not None and ordinal not in chosen):
                     continue
                 if is_ascending:
-                    yield value
+                    yield self._session_id_at(ordinal), value
                 else:
                     late[ordinal] = value
             self._check_unchanged(stream)
         for ordinal in lineage.ordinals or ():
             if ordinal in late:
-                yield late[ordinal]
+                yield self._session_id_at(ordinal), late[ordinal]
 
     @staticmethod
     def _numbered(values: Iterable[Json]) -> Iterator[tuple[int, Json]]:
@@ -191,17 +204,19 @@ def hash_source(path: str) -> tuple[str, Stamp, int]:
     began_ns = time.time_ns()
     with _opened(path) as stream:
         stamp = stamp_of(os.fstat(stream.fileno()))
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        while data := stream.read(_CHUNK_BYTES):
+            digest.update(data)
         if stamp_of(os.fstat(stream.fileno())) != stamp:
             raise SourceChanged(path)
-    return digest, stamp, began_ns
+    return digest.hexdigest(), stamp, began_ns
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[BinaryIO]:
+def _opened(path: str) -> Generator[BinaryIO]:
     # Not blocking: a pipe in the place of a session would wait for its writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb", buffering=0) as stream:
+    with os.fdopen(descriptor, "rb", buffering=0) as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(f"{path} is not a regular file")
         yield stream
@@ -217,14 +232,15 @@ def _translated(kind: SourceKind, values: Iterator[Json]) -> Iterator[Json]:
     return iter(translate_codex(values))
 
 
-class _Hashing(io.RawIOBase):
-    """Hashes what is read through it."""
+class _Hashing(io.BytesIO):
+    """Passes on what is read through it."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self.digest = hashlib.sha256()
+    def __init__(self, stream: BinaryIO, see: Callable[[bytes], object]) -> None:
+        super().__init__()
         self._stream = stream
+        self._see = see
 
-    def read(self, size: int = -1, /) -> bytes:
-        data = self._stream.read(size)
-        self.digest.update(data)
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = self._stream.read(-1 if size is None else size)
+        self._see(data)
         return data

@@ -19,8 +19,8 @@ _TAIL_CHARS: Final = 900
 
 REASONS: Final = {
     "max_entry_chars": "long entries are indexed only up to memory.maxEntryChars",
-    "max_sync_sessions": "not every session is indexed yet; ask again, or raise memory.maxSyncSessions",
-    "max_sync_source_bytes": "not every session is indexed yet; ask again, or raise memory.maxSyncSourceBytes",
+    "max_sync_sessions": "not every session is indexed; ask again, or raise memory.maxSyncSessions",
+    "max_sync_source_bytes": "not every session is indexed; ask again, or raise memory.maxSyncSourceBytes",
     "max_cold_vocabulary_bytes": "a session has more words than memory.maxColdVocabularyBytes holds",
     "max_cold_cache_bytes": "a session's record is cut at memory.maxColdCacheBytes",
     "max_fold_bytes": "a session has more parts of names than its list of them holds",
@@ -32,8 +32,8 @@ REASONS: Final = {
     "duplicate_entry_id": "a session uses an entry id twice",
     "duplicate_operation_address": "a session uses an operation's address twice",
     "duplicate_branch_fact_address": "a branch summary tells a fact twice and was left out",
-    "cold_structural_filter_requires_hydration": "of older sessions only open ones tell which entry passes",
-    "cold_phrase_requires_hydration": "of older sessions only open ones tell whether the words stand together",
+    "cold_structural_filter_requires_hydration": "of older sessions the index does not tell which entry passes",
+    "cold_phrase_requires_hydration": "of older sessions the index does not know the order of words",
     "candidate_entry_budget": "more entries match than one question may look at",
     "candidate_digest_budget": "more older sessions match than one question may look at",
     "candidate_item_budget": "more was found than one question may list",
@@ -132,7 +132,7 @@ def count(number: int, one: str, many: str) -> str:
 def _snippets(item: Item, query: Query) -> Iterator[str]:
     if not isinstance(item, SegmentHit):
         return
-    shown = item.matched[:_SHOWN_MATCHES]
+    shown = item.matched[:_SHOWN_MATCHES] or [item.first]
     entries = item.session.entries(shown[0], shown[-1])
     for at in shown:
         entry = entries[at - shown[0]]

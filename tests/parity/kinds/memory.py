@@ -6,12 +6,12 @@ in ours, in order, and what ours has besides is a label of ours.
 
 import atexit
 import json
-import math
 import os
 import shutil
 import tempfile
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from math import isclose
 from pathlib import Path
 from typing import Final
 
@@ -36,18 +36,21 @@ PLACE: Final = "<CORPUS>"
 DEFAULT_CWD: Final = "/work/proj-a"
 # The recording's own label words, and ours, as tokens.
 THEIR_LABELS: Final = frozenset(
-    "tool toolresult error exit bash fabric operation branch phase compaction".split()
+    ["tool", "toolresult", "error", "exit", "bash", "fabric", "operation", "branch", "phase", "compaction"]
 )
 OUR_LABELS: Final = frozenset(
-    "toolcall toolresult iserror errormessage exitcode bash fabricoperation branchfact ref fabricphase phase"
-    " compactionsummary".split()
-)
+    (
+        "bash", "branchfact", "compactionsummary", "errormessage", "exitcode", "fabricoperation",
+        "fabricphase", "iserror", "phase", "ref", "toolcall", "toolresult",
+    )
+)  # fmt: skip
 # By how many words two texts may differ that were cut to the same length with other labels.
 CUT_WORDS: Final = 8
 REPEATS: Final = 3
+SCORE_SHARE: Final = 1e-9
+CUT_SCORE_SHARE: Final = 0.01
+CUT_INDEX_SHARE: Final = 1e-4
 FALLBACK_ID: Final = "fallback-id"
-# Labels of other lengths leave more or less of a text that is cut, and so change what a word weighs.
-SCORE_SHARE: Final = 0.01
 
 
 def check_tokenizer(case: JsonObject) -> list[str]:
@@ -64,12 +67,11 @@ def check_normalize(case: JsonObject) -> list[str]:
     lineage = source.lines.lineage(given["branches"], _live(given.get("liveBranch")))
     reader = EntryReader(
         session_file=source.path,
-        session_id=source.session_id,
         privacy=Privacy(
             thinking=privacy.get("indexThinking", False), tool_output=privacy.get("indexToolOutput", True)
         ),
     )
-    entries = [entry for raw in source.entries(lineage) for entry in reader.read(raw)]
+    entries = [entry for line in source.entries(lineage) for entry in reader.read(*line)]
     for entry in entries:
         cut_text(entry, given["maxEntryChars"])
     reasons = set(reader.reasons | lineage.reasons | source.reasons)
@@ -186,17 +188,16 @@ def _compare(expected: JsonObject, actual: JsonObject) -> list[str]:
     """Differences of two answers, with the texts of entries compared word by word."""
     theirs, ours = _Texts.taken_from(expected), _Texts.taken_from(actual)
     found = differences(theirs.rest, ours.rest)
-    if len(theirs.scores) == len(ours.scores):
-        pairs = zip(theirs.scores, ours.scores, strict=True)
-        found += [f"score: {old} expected, {new} found" for old, new in pairs if not _near(old, new)]
+    share = theirs.score_share
+    found += [
+        f"score: {old} expected, {new} found"
+        for old, new in zip(theirs.scores, ours.scores, strict=not found)
+        if not isclose(old, new, rel_tol=share)
+    ]
     if not found and len(theirs.texts) == len(ours.texts):
         pairs = zip(theirs.texts, ours.texts, strict=True)
         found = [line for pair in pairs if (line := _text_difference(*pair))]
     return found
-
-
-def _near(old: float, new: float) -> bool:
-    return math.isclose(old, new, rel_tol=SCORE_SHARE)
 
 
 def _text_difference(theirs: tuple[str, bool], ours: tuple[str, bool]) -> str:
@@ -218,8 +219,20 @@ class _Texts:
     rest: Json = None
     texts: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
     """With whether each was cut."""
+
     scores: list[float] = field(default_factory=list[float])
-    """Of segments; those of pointers do not depend on texts."""
+    """Of segments."""
+
+    @property
+    def score_share(self) -> float:
+        """How exactly scores are compared.
+
+        Labels of other lengths leave more or less of a text that is cut, and so change what a word weighs:
+        much where such a text is part of the answer, a little where one is part of the index.
+        """
+        if any(is_cut for _, is_cut in self.texts):
+            return CUT_SCORE_SHARE
+        return CUT_INDEX_SHARE if "max_entry_chars" in json.dumps(self.rest) else SCORE_SHARE
 
     @classmethod
     def taken_from(cls, answer: Json) -> "_Texts":
@@ -242,7 +255,7 @@ class _Texts:
             return {key: self._strip(item) for key, item in sorted(value.items())}
         if "exactMatches" in value:
             self.scores.append(value["score"])
-            value = value | {"score": None}
+            value = {key: item for key, item in value.items() if key != "score"}
         ours_alone = ("message", "text") if "code" in value or "coverage" in value else ()
         return {key: self._strip(item) for key, item in sorted(value.items()) if key not in ours_alone}
 
