@@ -145,7 +145,8 @@ class Catalogue:
 
         Taking it raises `filelock.Timeout` when another process does not let go.
         """
-        return FileLock(self._cache.lock(), timeout=LOCK_TIMEOUT_S, mode=FILE_MODE)
+        # One object for each thread, so that who holds it may take it again.
+        return FileLock(self._cache.lock(), timeout=LOCK_TIMEOUT_S, mode=FILE_MODE, is_singleton=True)
 
     def _append(self, data: bytes) -> None:
         descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
-import anyio
 import anyio.to_thread
 
 from pi_fabric.config.model import MemoryConfig
@@ -29,6 +28,8 @@ class Snapshot:
     """In the order wanted."""
     cold: list[Row]
     rows: dict[str, Row]
+    stale: dict[str, str]
+    """Wanted sessions that have no row, each with the reason."""
     coverage: Coverage
     is_fold_complete: bool
     skipped_lines: int
@@ -36,7 +37,7 @@ class Snapshot:
 
 
 class Index:
-    """One branch mode of one cache; questions to it wait for each other."""
+    """One branch mode of one cache; one question at a time."""
 
     def __init__(self, cache: Cache, branches: Branches, records: RecordStamps) -> None:
         self.branches: Branches = branches
@@ -45,7 +46,6 @@ class Index:
         self._cache = cache
         self._records = records
         self._sessions: dict[str, tuple[Row, IndexedSession]] = {}
-        self._lock = anyio.Lock()
 
     async def snapshot(
         self,
@@ -68,23 +68,34 @@ class Index:
         Raises:
             OSError: If the index cannot be written.
         """
-        async with self._lock:
-            refresher = Refresher(
-                self._cache, self.catalogue, options_of(config, self.branches), self._records
-            )
+        refresher = Refresher(self._cache, self.catalogue, options_of(config, self.branches), self._records)
+        refreshed = await refresher.refresh(wanted, budget, progress)
+        lost = await anyio.to_thread.run_sync(partial(self._open, refreshed.rows.values())) if opens else []
+        if lost:
+            # Somebody removed or damaged what lies beside the records: those are built once more.
+            self.forget(lost)
             refreshed = await refresher.refresh(wanted, budget, progress)
-            lost = (
-                await anyio.to_thread.run_sync(partial(self._open, refreshed.rows.values())) if opens else []
-            )
-            if lost:
-                # Somebody removed or damaged what lies beside the records: those are built once more.
-                self.forget(lost)
-                refreshed = await refresher.refresh(wanted, budget, progress)
-                for row in await anyio.to_thread.run_sync(partial(self._open, refreshed.rows.values())):
-                    refreshed.rows.pop(row.file)
-                    refreshed.stale[row.file] = "index_error"
-                    refreshed.reasons.add("index_error")
-            return self._snapshot(wanted, refreshed, opens=opens)
+            for row in await anyio.to_thread.run_sync(partial(self._open, refreshed.rows.values())):
+                refreshed.rows.pop(row.file)
+                refreshed.stale[row.file] = "index_error"
+                refreshed.reasons.add("index_error")
+        return self._snapshot(wanted, refreshed, opens=opens)
+
+    async def rebuild(
+        self, wanted: Wanted, config: MemoryConfig, progress: Progress | None = None
+    ) -> Snapshot:
+        """Build the wanted sessions anew, without bounds on the work.
+
+        Raises:
+            OSError: If the index cannot be written.
+        """
+        await anyio.to_thread.run_sync(self._forget_all)
+        return await self.snapshot(wanted, config, Budget.unbounded(), progress, opens=False)
+
+    def _forget_all(self) -> None:
+        self._cache.prepare()
+        self.catalogue.load()
+        self.catalogue.update((), list(self.catalogue.rows))
 
     def forget(self, rows: Iterable[Row]) -> None:
         """Take rows as not known, so that their sessions are built at the next question."""
@@ -124,6 +135,7 @@ class Index:
             hot=[self._sessions[row.file][1] for row in rows.values() if row.tier == "hot"] if opens else [],
             cold=[row for row in rows.values() if row.tier == "cold"],
             rows=rows,
+            stale=refreshed.stale,
             coverage=Coverage(
                 indexed_sessions=len(rows),
                 eligible_sessions=len(wanted.found),

@@ -1,4 +1,4 @@
-"""What was found as one stream of items, ranked and paged: segments of hot sessions, pointers to cold ones."""
+"""What was found as one stream of items, ranked and paged: segments of hot sessions, and pointers."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence

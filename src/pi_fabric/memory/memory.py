@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+import anyio
 import anyio.to_thread
 
 from pi_fabric.base.jsonvalue import JsonObject
@@ -26,6 +28,7 @@ from pi_fabric.memory.answers import (
 from pi_fabric.memory.building import SOURCE_UNAVAILABLE
 from pi_fabric.memory.cache import Cache
 from pi_fabric.memory.catalogue import Head
+from pi_fabric.memory.cleanup import Cleaner, CleanupBudget
 from pi_fabric.memory.discovery import Found, Listing, Root, Scopes, list_sessions, newest
 from pi_fabric.memory.entries import MAX_ENTRY_CHARS, cut_text
 from pi_fabric.memory.expanding import (
@@ -40,7 +43,8 @@ from pi_fabric.memory.hydration import Hydrated, hydrate
 from pi_fabric.memory.index import Index, Snapshot
 from pi_fabric.memory.items import ITEM_BUDGET, paged
 from pi_fabric.memory.lineage import LiveBranch
-from pi_fabric.memory.model import EVERYTHING, Branches, Coverage, Entry, Privacy
+from pi_fabric.memory.merging import merge_small_groups
+from pi_fabric.memory.model import BRANCHES, EVERYTHING, Branches, Coverage, Entry, Privacy
 from pi_fabric.memory.patterns import search_pattern
 from pi_fabric.memory.query import Query, read_branches, read_query
 from pi_fabric.memory.ranking import ENTRY_BUDGET, rank_entries
@@ -49,6 +53,7 @@ from pi_fabric.memory.refresh import MAX_SYNC_BYTES, Budget, Progress, Wanted
 from pi_fabric.memory.searchable import ReadSession, Searchable
 from pi_fabric.memory.source import HEAD_BYTES, SourceChanged, SourceKind, read_head
 from pi_fabric.memory.stamp import keeps_change_times
+from pi_fabric.memory.upkeep import ClearResult, MemoryStatus, RebuildResult, clear, measure, mode_status
 from pi_fabric.protocol.regex import RegexPort
 
 _DEFAULT_INDEX: Final = "fabric/memory-index"
@@ -86,8 +91,13 @@ class Memory:
         self.folder = home / _DEFAULT_INDEX if configured is None else expand_home(configured, environ)
         self.cache = Cache(Path(os.path.abspath(self.folder)))  # noqa: PTH100
         self._records = RecordStamps(self.cache)
-        modes: tuple[Branches, ...] = ("active", "all")
-        self._indexes = {mode: Index(self.cache, mode, self._records) for mode in modes}
+        self._indexes: dict[Branches, Index] = {
+            mode: Index(self.cache, mode, self._records) for mode in BRANCHES
+        }
+        self._cleaner = Cleaner(
+            self.cache, self._records, {mode: self._indexes[mode].catalogue for mode in BRANCHES}
+        )
+        self._refreshing = anyio.Lock()
         self._heads: dict[str, tuple[Found, Head]] = {}
 
     async def recall(
@@ -114,7 +124,7 @@ class Memory:
             return await self._recall_one(query, selection.found, current)
         index = self._indexes[query.branches]
         wanted = self._wanted(selection.found, listing, query.branches, current)
-        snapshot = await index.snapshot(wanted, self._config, self._budget(), progress)
+        snapshot = await self._snapshot(index, wanted, listing, progress)
         return await self._answer(query, snapshot.hot, snapshot, index)
 
     async def expand(self, args: JsonObject, *, cwd: Path, current: Current | None = None) -> JsonObject:
@@ -162,17 +172,85 @@ class Memory:
         shown = min(self._config.max_sessions, _MAX_LISTED, limit if isinstance(limit, int) else _MAX_LISTED)
         found = selection.found[: max(0, shown)]
         wanted = self._wanted(found, listing, branches, current)
-        snapshot = await self._indexes[branches].snapshot(
-            wanted, self._config, self._budget(), progress, opens=False
-        )
+        snapshot = await self._snapshot(self._indexes[branches], wanted, listing, progress, opens=False)
         return {
             "scope": scope,
             "branches": branches,
             "sessions": [self._session_row(one, snapshot, wanted, branches) for one in found],
         }
 
+    async def status(self) -> MemoryStatus:
+        """What lies on the disk; nothing is brought up to date.
+
+        Raises:
+            StoreError: If the index cannot be read.
+        """
+        return await anyio.to_thread.run_sync(self._status)
+
+    async def rebuild(
+        self, progress: Progress | None = None, *, branches: Branches = "active"
+    ) -> RebuildResult:
+        """Build every session anew, whatever that takes.
+
+        Raises:
+            OSError: If the index cannot be written.
+        """
+        listing = await self._list()
+        wanted = self._wanted(listing.found, listing, branches, None)
+        async with self._refreshing:
+            snapshot = await self._indexes[branches].rebuild(wanted, self._config, progress)
+        return RebuildResult(indexed=len(snapshot.rows), failed=snapshot.stale)
+
+    async def clear(self) -> ClearResult:
+        """Remove the index; it is built again when something is asked."""
+        result = await anyio.to_thread.run_sync(clear, self.cache)
+        for index in self._indexes.values():
+            index.forget(list(index.catalogue.rows.values()))
+        return result
+
+    def _status(self) -> MemoryStatus:
+        listing = list_sessions(self._roots)
+        for index in self._indexes.values():
+            index.catalogue.load()
+        records = measure(self.cache.folder, only_records=True)
+        own = measure(self.cache.own)
+        return MemoryStatus(
+            folder=self.cache.folder,
+            sessions_on_disk=len(listing.found),
+            by_mode={mode: mode_status(self._indexes[mode].catalogue.rows, listing) for mode in BRANCHES},
+            record_files=records[0],
+            record_bytes=records[1],
+            own_files=own[0],
+            own_bytes=own[1],
+            unreadable=tuple(listing.unreadable),
+        )
+
     async def _list(self) -> Listing:
         return await anyio.to_thread.run_sync(list_sessions, self._roots)
+
+    async def _snapshot(
+        self,
+        index: Index,
+        wanted: Wanted,
+        listing: Listing,
+        progress: Progress | None,
+        *,
+        opens: bool = True,
+    ) -> Snapshot:
+        """Bring the wanted sessions up to date, and remove what no session needs any more."""
+        budget = Budget(self._config.max_sync_sessions, self._config.max_sync_source_bytes)
+        async with self._refreshing:
+            snapshot = await index.snapshot(wanted, self._config, budget, progress, opens=opens)
+            reasons = await anyio.to_thread.run_sync(self._clean, index, listing)
+        return replace(snapshot, coverage=snapshot.coverage.with_reasons(reasons))
+
+    def _clean(self, index: Index, listing: Listing) -> set[str]:
+        budget = CleanupBudget(self._config.max_cache_cleanup_files, self._config.max_sync_source_bytes)
+        reasons = self._cleaner.clean(listing, budget)
+        # Groups that cannot be merged are built anew when their sessions are asked for.
+        with suppress(OSError, ValueError):
+            merge_small_groups(self.cache, index.catalogue)
+        return reasons
 
     def _scopes(self, listing: Listing, cwd: Path, current: Current | None) -> Scopes:
         index = self._indexes["active"]
@@ -215,9 +293,6 @@ class Memory:
             trusts_stamps=self._config.verify == "stat"
             and keeps_change_times(os.path.dirname(one.path) for one in found),  # noqa: PTH120
         )
-
-    def _budget(self) -> Budget:
-        return Budget(self._config.max_sync_sessions, self._config.max_sync_source_bytes)
 
     async def _answer(
         self, query: Query, sessions: Sequence[Searchable], snapshot: Snapshot, index: Index
@@ -398,6 +473,7 @@ def _nothing(
             reasons=frozenset(all_reasons),
         ),
         is_fold_complete=True,
+        stale={},
         skipped_lines=0,
         built=0,
     )

@@ -14,6 +14,8 @@ from pi_fabric.base.jsonvalue import JsonObject
 Branches: TypeAlias = Literal["active", "all"]
 """Only what lies on the active path of a session, or everything in the file."""
 
+BRANCHES: Final[tuple[Branches, ...]] = ("active", "all")
+
 Tier: TypeAlias = Literal["hot", "cold"]
 """Hot: text of every entry is indexed. Cold: only which words the session has, and its addresses."""
 

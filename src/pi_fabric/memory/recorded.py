@@ -18,6 +18,8 @@ class RecordStamps:
         self._cache = cache
         self._stamps: dict[str, Stamp] = {}
         self._folder_ns = -1
+        self.version = 0
+        """Changes whenever records do."""
 
     @property
     def names(self) -> Iterable[str]:
@@ -39,6 +41,7 @@ class RecordStamps:
                     if entry.name.endswith(_RECORD_SUFFIX) and entry.is_file()
                 }
             self._folder_ns = folder_ns
+            self.version += 1
 
     def has(self, row: Row) -> bool:
         """True when a row's record is there as it was written."""

@@ -4,6 +4,7 @@ What has not changed is neither read nor hashed. What is built is on the disk an
 as its group is done, so that a run that is killed loses only the groups at hand.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -40,6 +41,11 @@ class Budget:
     sessions: int
     source_bytes: int
     reasons: set[str] = field(default_factory=set[str])
+
+    @classmethod
+    def unbounded(cls) -> "Budget":
+        """For work that a person asked for and can see and stop."""
+        return cls(sys.maxsize, sys.maxsize)
 
     def takes(self, source_bytes: int, *, counts_session: bool = True) -> bool:
         """Charge a source to the budget; False when it no longer fits."""

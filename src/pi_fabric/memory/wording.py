@@ -32,7 +32,7 @@ REASONS: Final = {
     "duplicate_entry_id": "a session uses an entry id twice",
     "duplicate_operation_address": "a session uses an operation's address twice",
     "duplicate_branch_fact_address": "a branch summary tells a fact twice and was left out",
-    "cold_structural_filter_requires_hydration": "of older sessions the index does not tell which entry passes",
+    "cold_structural_filter_requires_hydration": "of older sessions no entry is known to pass",
     "cold_phrase_requires_hydration": "of older sessions the index does not know the order of words",
     "candidate_entry_budget": "more entries match than one question may look at",
     "candidate_digest_budget": "more older sessions match than one question may look at",
