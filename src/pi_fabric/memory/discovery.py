@@ -119,7 +119,7 @@ class Scopes:
         """The sessions of a scope; a word that is none means the current session."""
         name = scope.strip()
         if name == "global":
-            return Selection(found=self._with_current(self._listing.found))
+            return Selection(found=list(self._listing.found))
         if name == "project":
             return Selection(found=self.of_project())
         if name.startswith(SESSION_PREFIX):
@@ -151,10 +151,6 @@ class Scopes:
         path = self._session_file
         return [next((one for one in self._listing.found if one.path == path), None) or find_file(path)]
 
-    def _with_current(self, found: list[Found]) -> list[Found]:
-        """A session that lies elsewhere is not part of `global`: it means the agent's folder."""
-        return list(found)
-
     def _named(self, target: str) -> Selection:
         if target.endswith(SUFFIX):
             path = os.path.abspath(os.path.join(self._cwd, os.path.expanduser(target)))  # noqa: PTH100, PTH111, PTH118
@@ -179,7 +175,9 @@ class Scopes:
         ]
 
     def _by_stem(self, target: str) -> list[Found]:
-        return [one for one in self._listing.found if Path(one.path).stem == target]
+        # Pi names a file by time and id; a fork may have another id in its header.
+        stems = ((one, Path(one.path).stem) for one in self._listing.found)
+        return [one for one, stem in stems if target in (stem, stem.rpartition("_")[2])]
 
 
 def newest(found: Sequence[Found], count: int) -> frozenset[str]:

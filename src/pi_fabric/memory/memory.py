@@ -29,7 +29,7 @@ from pi_fabric.memory.building import SOURCE_UNAVAILABLE
 from pi_fabric.memory.cache import Cache
 from pi_fabric.memory.catalogue import Head
 from pi_fabric.memory.cleanup import Cleaner, CleanupBudget
-from pi_fabric.memory.discovery import Found, Listing, Root, Scopes, list_sessions, newest
+from pi_fabric.memory.discovery import Found, Listing, Root, Scopes, find_file, list_sessions, newest
 from pi_fabric.memory.entries import MAX_ENTRY_CHARS, cut_text
 from pi_fabric.memory.expanding import (
     ExpandRequest,
@@ -52,7 +52,6 @@ from pi_fabric.memory.recorded import RecordStamps
 from pi_fabric.memory.refresh import MAX_SYNC_BYTES, Budget, Progress, Wanted
 from pi_fabric.memory.searchable import ReadSession, Searchable
 from pi_fabric.memory.source import HEAD_BYTES, SourceChanged, SourceKind, read_head
-from pi_fabric.memory.stamp import keeps_change_times
 from pi_fabric.memory.upkeep import ClearResult, MemoryStatus, RebuildResult, clear, measure, mode_status
 from pi_fabric.protocol.regex import RegexPort
 
@@ -116,6 +115,7 @@ class Memory:
         """
         query = read_query(args)
         listing = await self._list()
+        current = await anyio.to_thread.run_sync(_as_listed, current, listing)
         scopes = self._scopes(listing, cwd, current)
         selection = await anyio.to_thread.run_sync(scopes.select, query.scope)
         if selection.candidates:
@@ -135,6 +135,7 @@ class Memory:
         """
         request = read_request(args)
         listing = await self._list()
+        current = await anyio.to_thread.run_sync(_as_listed, current, listing)
         scopes = self._scopes(listing, cwd, current)
         selection = await anyio.to_thread.run_sync(scopes.named, request.session)
         if selection.candidates:
@@ -165,6 +166,7 @@ class Memory:
         scope = scope if isinstance(scope, str) else "session"
         limit = args.get("limit")
         listing = await self._list()
+        current = await anyio.to_thread.run_sync(_as_listed, current, listing)
         scopes = self._scopes(listing, cwd, current)
         selection = await anyio.to_thread.run_sync(scopes.select, scope)
         if selection.candidates:
@@ -173,11 +175,10 @@ class Memory:
         found = selection.found[: max(0, shown)]
         wanted = self._wanted(found, listing, branches, current)
         snapshot = await self._snapshot(self._indexes[branches], wanted, listing, progress, opens=False)
-        return {
-            "scope": scope,
-            "branches": branches,
-            "sessions": [self._session_row(one, snapshot, wanted, branches) for one in found],
-        }
+        rows = await anyio.to_thread.run_sync(
+            lambda: [self._session_row(one, snapshot, wanted, branches) for one in found]
+        )
+        return {"scope": scope, "branches": branches, "sessions": rows}
 
     async def status(self) -> MemoryStatus:
         """What lies on the disk; nothing is brought up to date.
@@ -290,8 +291,7 @@ class Memory:
             found=found,
             hot=newest(listing.found, self._config.hot_sessions),
             live=live,
-            trusts_stamps=self._config.verify == "stat"
-            and keeps_change_times(os.path.dirname(one.path) for one in found),  # noqa: PTH120
+            trusts_stamps=self._config.verify == "stat",
         )
 
     async def _answer(
@@ -409,6 +409,19 @@ def _roots(config: MemoryConfig, environ: Mapping[str, str], sessions_dir: str) 
         for kind, folder in folders.items()
         if kind in config.sources and folder is not None
     ]
+
+
+def _as_listed(current: Current | None, listing: Listing) -> Current | None:
+    """The current session under the path that the listing has it by: a host may know another one."""
+    if current is None or any(one.path == current.file for one in listing.found):
+        return current
+    stamp = find_file(os.path.abspath(current.file)).stamp  # noqa: PTH100
+    same = (
+        one.path
+        for one in listing.found
+        if one.stamp is not None and stamp is not None and one.stamp.is_same_file(stamp)
+    )
+    return replace(current, file=next(same, current.file))
 
 
 def _live_branch(path: str, branches: Branches, current: Current | None) -> LiveBranch | None:

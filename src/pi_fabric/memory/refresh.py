@@ -22,7 +22,7 @@ from pi_fabric.memory.lineage import LiveBranch, fingerprint
 from pi_fabric.memory.model import Branches, Tier
 from pi_fabric.memory.recorded import RecordStamps
 from pi_fabric.memory.source import SourceChanged, hash_source
-from pi_fabric.memory.stamp import Stamp
+from pi_fabric.memory.stamp import Stamp, keeps_change_times
 
 MAX_SYNC_SESSIONS: Final = "max_sync_sessions"
 MAX_SYNC_BYTES: Final = "max_sync_source_bytes"
@@ -71,7 +71,7 @@ class Wanted:
     live: Mapping[str, LiveBranch]
     """Branches that the host reports, by path."""
     trusts_stamps: bool
-    """False where a file's status does not tell whether it changed."""
+    """False to read every file, whatever its status says."""
 
 
 @dataclass(slots=True)
@@ -124,6 +124,8 @@ class Refresher:
         self._records.load()
         plan = _Plan()
         checked: list[Row] = []
+        places = {one.stamp.device: one.path for one in wanted.found if one.stamp is not None}
+        trusts_stamps = wanted.trusts_stamps and keeps_change_times(places)
         for found in wanted.found:
             if found.stamp is None:
                 plan.stale[found.path] = SOURCE_UNAVAILABLE
@@ -132,7 +134,7 @@ class Refresher:
             live = wanted.live.get(found.path) if self._options.branches == "active" else None
             row = self._catalogue.rows.get(found.path)
             if row is not None and self._is_current(row, tier, live, found.stamp):
-                if wanted.trusts_stamps and row.stamp.was_settled(row.read_began_ns):
+                if trusts_stamps and row.stamp.was_settled(row.read_began_ns):
                     plan.rows[found.path] = row
                     continue
                 verdict = self._verify(row, found.stamp, budget)

@@ -8,8 +8,7 @@ check reads. See `docs/decisions/0008-staleness-without-reading.md`.
 
 import os
 import sys
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -47,6 +46,10 @@ class Stamp(msgspec.Struct, frozen=True, array_like=True, gc=False):
         whole, rest = divmod(self.mtime_ns, NS_PER_MS)
         return whole + rest / NS_PER_MS if rest else whole
 
+    def is_same_file(self, other: "Stamp") -> bool:
+        """True for two stamps of one file, whatever was written in between."""
+        return (self.device, self.inode) == (other.device, other.inode)
+
     def was_settled(self, read_began_ns: int) -> bool:
         """True when a change after a reading that began then must have left another stamp."""
         grain = _COARSE_GRAIN_NS if self.ctime_ns % _NS_PER_S == 0 else _FINE_GRAIN_NS
@@ -58,14 +61,27 @@ def stamp_of(status: os.stat_result) -> Stamp:
     return Stamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def keeps_change_times(paths: Iterable[str]) -> bool:
-    """True when all the folders lie on file systems whose change times can be trusted."""
+def keeps_change_times(places: Mapping[int, str]) -> bool:
+    """True when the change times of all these file systems can be trusted; blocking.
+
+    Args:
+        places: Devices, each with the path of a file on it.
+    """
     if sys.platform == "win32":
         return False
-    return all(_system_of(path) not in _UNTRUSTED_SYSTEMS for path in paths)
+    return all(_system_on(device, path) not in _UNTRUSTED_SYSTEMS for device, path in places.items())
 
 
-@lru_cache(maxsize=64)
+_systems: dict[int, str] = {}
+
+
+def _system_on(device: int, path: str) -> str:
+    """As `_system_of`, looked up once for each device."""
+    if device not in _systems:
+        _systems[device] = _system_of(path)
+    return _systems[device]
+
+
 def _system_of(path: str) -> str:
     """Type of the file system that a path lies on; empty when nobody says."""
     real = os.path.realpath(path)
