@@ -5,31 +5,21 @@ only what matched, cut to a snippet, and nothing twice.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.memory.cold import DigestHit
 from pi_fabric.memory.expanding import Problem
-from pi_fabric.memory.hydration import Hydrated
 from pi_fabric.memory.items import Page, SegmentHit
-from pi_fabric.memory.model import Coverage
-from pi_fabric.memory.query import Expected, Query
+from pi_fabric.memory.model import Coverage, named_source
+from pi_fabric.memory.query import Query
 from pi_fabric.memory.snippets import snippet
 from pi_fabric.memory.wording import brief_text, full_text
 
-STALE_POINTER: Final = "stale_pointer"
 # Of a matched entry in a brief answer.
 SNIPPET_CHARS: Final = 240
 # Of one segment in a brief answer; the others are counted.
 SHOWN_MATCHES: Final = 5
-
-
-@dataclass(frozen=True, slots=True)
-class JsonAnswer:
-    """An answer that is complete before anything was searched."""
-
-    answer: JsonObject
 
 
 def full_answer(query: Query, page: Page, coverage: Coverage) -> JsonObject:
@@ -94,22 +84,6 @@ def refused_stale(query: Query, error: JsonObject) -> JsonObject:
         "digestHits": [],
         "items": [],
     }
-
-
-def stale_pointer(hydrated: Hydrated, expected: Expected) -> JsonObject:
-    """The `error` object that tells what was expected and what is there; nothing of the source."""
-    error: JsonObject = {
-        "code": STALE_POINTER,
-        "message": "the session has changed since the pointer was made; recall again for a new one",
-        "sessionFile": hydrated.source.path,
-        "actualSourceHash": hydrated.source.source_hash,
-        "actualLineageFingerprint": hydrated.lineage.fingerprint,
-    }
-    if expected.source_hash is not None:
-        error["expectedSourceHash"] = expected.source_hash
-    if expected.lineage is not None:
-        error["expectedLineageFingerprint"] = expected.lineage
-    return error
 
 
 def ambiguous(session: str, candidates: Sequence[str]) -> JsonObject:
@@ -190,4 +164,4 @@ def _brief_segment(item: SegmentHit, query: Query) -> JsonObject:
         "omittedMatches": len(item.matched) - len(shown),
         "score": item.score,
         "tier": item.session.tier,
-    }
+    } | named_source(item.session.kind)

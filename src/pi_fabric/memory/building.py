@@ -19,9 +19,9 @@ from pi_fabric.memory.entries import EntryReader
 from pi_fabric.memory.folding import chunks, folded_terms
 from pi_fabric.memory.hot_index import HotIndexBuilder
 from pi_fabric.memory.lineage import Lineage, LiveBranch
-from pi_fabric.memory.model import Branches, Entry, Number, Privacy, Tier
+from pi_fabric.memory.model import Branches, Entry, Number, Privacy, SourceKind, Tier
 from pi_fabric.memory.shard import ShardWriter
-from pi_fabric.memory.source import Source, SourceChanged, SourceKind
+from pi_fabric.memory.source import Source, SourceChanged
 from pi_fabric.memory.stamp import stamp_of
 from pi_fabric.memory.termfile import encode_terms
 
@@ -221,6 +221,7 @@ class Builder:
         file_lineage = source.lines.lineage(self._options.branches).fingerprint
         return Row(
             file=source.path,
+            kind=source.kind,
             tier=tier,
             stamp=source.stamp,
             read_began_ns=source.read_began_ns,

@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from pi_fabric.base.errors import StoreError
 from pi_fabric.memory.cache import FILE_MODE, Cache
-from pi_fabric.memory.model import Branches, Number, Tier
+from pi_fabric.memory.model import Branches, Number, SourceKind, Tier
 from pi_fabric.memory.stamp import Stamp
 
 # Another process holds it for as long as it takes to append some lines.
@@ -46,6 +46,7 @@ class Row(msgspec.Struct, array_like=True, gc=False):
     """What is known of one session in one branch mode."""
 
     file: str
+    kind: SourceKind
     tier: Tier
     stamp: Stamp
     read_began_ns: int

@@ -15,7 +15,7 @@ from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.memory.cache import Cache
 from pi_fabric.memory.catalogue import Row, Shown
 from pi_fabric.memory.digest import Address
-from pi_fabric.memory.model import Branches
+from pi_fabric.memory.model import Branches, named_source
 from pi_fabric.memory.query import Filters, Query, Term, Unit
 from pi_fabric.memory.ranking import idf
 from pi_fabric.memory.searchable import MAX_PREFIX_TERMS
@@ -61,7 +61,7 @@ class DigestHit:
             "score": self.score,
             "tier": "cold",
             "matchedTerms": self.matched_terms,
-        }
+        } | named_source(row.kind)
 
 
 class ColdIndex:

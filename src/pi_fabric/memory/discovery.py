@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from pi_fabric.memory.catalogue import Head
-from pi_fabric.memory.source import SourceKind
+from pi_fabric.memory.model import SourceKind
 from pi_fabric.memory.stamp import Stamp, stamp_of
 
 SUFFIX: Final = ".jsonl"
@@ -91,7 +91,7 @@ class Scopes:
 
     Args:
         listing: Every session there is.
-        sessions_dir: Where Pi keeps its sessions.
+        roots: Where the sessions of every known agent are; Pi's first.
         cwd: The project's folder.
         session_file: The current session; None when there is none.
         head_of: What the header of a file says; may read it.
@@ -102,14 +102,14 @@ class Scopes:
         self,
         *,
         listing: Listing,
-        sessions_dir: str,
+        roots: Sequence[Root],
         cwd: str,
         session_file: str | None,
         head_of: Callable[[Found], Head],
         ids_of: Mapping[str, str],
     ) -> None:
         self._listing = listing
-        self._sessions_dir = sessions_dir
+        self._roots = roots
         self._cwd = cwd
         self._session_file = session_file
         self._head_of = head_of
@@ -135,7 +135,7 @@ class Scopes:
 
         Where Pi has no folder of that name, and for other agents, the header alone decides.
         """
-        folder = os.path.join(self._sessions_dir, project_folder(self._cwd))  # noqa: PTH118
+        folder = os.path.join(self._roots[0].path, project_folder(self._cwd))  # noqa: PTH118
         inside = f"{folder}{os.sep}"
         has_folder = os.path.isdir(folder)  # noqa: PTH112
         return [
@@ -157,7 +157,7 @@ class Scopes:
             known = [one for one in self._listing.found if one.path in (target, path)]
             if known:
                 return Selection(found=known[:1])
-            one = find_file(path)
+            one = find_file(path, self._kind_of(path))
             if one.stamp is not None:
                 return Selection(found=[one])
         for matches in (self._by_id(target), self._by_stem(target)):
@@ -166,6 +166,13 @@ class Scopes:
             if matches:
                 return Selection(found=matches)
         return Selection(found=[])
+
+    def _kind_of(self, path: str) -> SourceKind:
+        """Whose log a file is, by the folder it lies in: one that is named counts as asked for."""
+        for root in self._roots:
+            if path.startswith(f"{root.path}{os.sep}"):
+                return root.kind
+        return "pi"
 
     def _by_id(self, target: str) -> list[Found]:
         return [

@@ -8,8 +8,13 @@ import msgspec
 
 from pi_fabric.base.errors import RequestError
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_finite_number
-from pi_fabric.memory.model import Branches, Entry
+from pi_fabric.memory.building import SOURCE_UNAVAILABLE
+from pi_fabric.memory.discovery import Found
+from pi_fabric.memory.hydration import hydrate, stale_pointer
+from pi_fabric.memory.lineage import LiveBranch
+from pi_fabric.memory.model import EVERYTHING, Branches, Entry
 from pi_fabric.memory.query import EntryRange, Expected, read_branches, read_expected, read_range
+from pi_fabric.memory.source import SourceChanged
 
 REF: Final = "memory.expand"
 
@@ -66,6 +71,37 @@ def read_request(args: JsonObject) -> ExpandRequest:
         entry_range=read_range(args, REF),
         expected=read_expected(args),
     )
+
+
+def expand_session(request: ExpandRequest, found: Found, live: LiveBranch | None) -> JsonObject:
+    """The answer over one session; blocking."""
+    named: JsonObject = {"session": found.path}
+    try:
+        hydrated = hydrate(found, request.branches, live, EVERYTHING)
+        if not hydrated.matches(request.expected):
+            stale = stale_pointer(hydrated, request.expected)
+            return named | {"branches": request.branches, "error": stale, "expanded": []}
+        bound = named | {
+            "sourceHash": hydrated.source.source_hash,
+            "branches": request.branches,
+            "lineageFingerprint": hydrated.lineage.fingerprint,
+        }
+        chosen = choose(request, hydrated.light_entries())
+        if isinstance(chosen, Problem):
+            head = bound if chosen.is_bound else named
+            return head | {"error": chosen.to_json(), "expanded": []}
+        wanted = frozenset(entry.index for entry in chosen)
+        entries = hydrated.pick(chosen, wanted.__contains__)
+    except (OSError, SourceChanged):
+        problem = {"code": SOURCE_UNAVAILABLE, "message": f"{found.path} cannot be read"}
+        return named | {"error": problem, "expanded": []}
+    return bound | {"expanded": [expanded(entry) for entry in entries]}
+
+
+def not_found(request: ExpandRequest) -> JsonObject:
+    """The answer when no session has the name."""
+    problem = {"code": "session_not_found", "message": "no session has this path, id or file name"}
+    return {"session": request.session, "error": problem, "expanded": []}
 
 
 def choose(request: ExpandRequest, entries: Sequence[Entry]) -> list[Entry] | Problem:

@@ -54,29 +54,22 @@ def folded_terms(chunk: bytes) -> frozenset[bytes]:
     return frozenset(term.encode() for term in terms)
 
 
-def folded_alternatives(word: str) -> list[tuple[str, ...]]:
-    """What a word of a query stands for besides itself: each a set of terms that all must be there.
+def alternatives(word: str) -> list[tuple[str, ...]]:
+    """What a word of a query stands for: each a set of terms that all must be there.
 
-    A term that ends in `*` stands for every term that begins with what is before it.
+    The word itself comes first, unless its symbols are what is looked for: who types C++ does not mean every
+    `c`. A term that ends in `*` stands for every term that begins with what is before it.
     """
     plain = unicodedata.normalize("NFKC", word)
     compound = tuple(_compound(plain))
     if compound and _ENDS_IN_SYMBOL.search(plain):
-        # `c` alone is not what somebody who types C++ looks for.
         return [compound]
-    parts = tuple(
-        dict.fromkeys(
-            part for name in _WORD.findall(plain) for part in (*_parts(name),) or tuple(tokenize(name))
-        )
-    )
-    found = [compound] if compound else []
-    if parts:
-        found.append(parts)
-    pairs = tuple(dict.fromkeys(pair for run in _CJK_RUN.findall(plain) for pair in _query_pairs(run)))
-    if pairs:
-        rest = tuple(token for token in tokenize(_CJK_RUN.sub(" ", plain)))
-        found.append((*pairs, *rest))
-    return found
+    names = _WORD.findall(plain)
+    parts = tuple(part for name in names for part in tuple(_parts(name)) or (name.lower(),))
+    pairs = tuple(pair for run in _CJK_RUN.findall(plain) for pair in _query_pairs(run))
+    others = tuple(tokenize(_CJK_RUN.sub(" ", plain)))
+    found = (tuple(tokenize(word)), compound, parts, (*pairs, *others) if pairs else ())
+    return list(dict.fromkeys(tuple(dict.fromkeys(terms)) for terms in found if terms))
 
 
 def _compound(text: str) -> Iterator[str]:

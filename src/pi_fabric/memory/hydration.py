@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
+from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.memory.discovery import Found
 from pi_fabric.memory.entries import EntryReader
 from pi_fabric.memory.lineage import Lineage, LiveBranch
@@ -12,6 +14,7 @@ from pi_fabric.memory.source import MAX_HELD_BYTES, Source, SourceChanged
 
 # A session that is written again and again while it is read is given up after this many readings.
 _ATTEMPTS = 5
+STALE_POINTER: Final = "stale_pointer"
 
 
 @dataclass(slots=True)
@@ -77,6 +80,22 @@ def hydrate(found: Found, branches: Branches, live: LiveBranch | None, privacy: 
     else:
         source = Source(found.path, found.kind)
     return Hydrated(source, source.lines.lineage(branches, live), privacy)
+
+
+def stale_pointer(hydrated: Hydrated, expected: Expected) -> JsonObject:
+    """The `error` object that tells what was expected and what is there; nothing of the source."""
+    error: JsonObject = {
+        "code": STALE_POINTER,
+        "message": "the session has changed since the pointer was made; recall again for a new one",
+        "sessionFile": hydrated.source.path,
+        "actualSourceHash": hydrated.source.source_hash,
+        "actualLineageFingerprint": hydrated.lineage.fingerprint,
+    }
+    if expected.source_hash is not None:
+        error["expectedSourceHash"] = expected.source_hash
+    if expected.lineage is not None:
+        error["expectedLineageFingerprint"] = expected.lineage
+    return error
 
 
 def _lightened(entry: Entry) -> Entry:

@@ -24,6 +24,7 @@ from pi_fabric.memory.searchable import IndexedSession
 class Snapshot:
     """The wanted sessions, ready to be searched."""
 
+    branches: Branches
     hot: list[IndexedSession]
     """In the order wanted."""
     cold: list[Row]
@@ -32,8 +33,6 @@ class Snapshot:
     """Wanted sessions that have no row, each with the reason."""
     coverage: Coverage
     is_fold_complete: bool
-    skipped_lines: int
-    built: int
 
 
 class Index:
@@ -132,6 +131,7 @@ class Index:
             if row.reasons:
                 reasons.update(row.reasons)
         return Snapshot(
+            branches=self.branches,
             hot=[self._sessions[row.file][1] for row in rows.values() if row.tier == "hot"] if opens else [],
             cold=[row for row in rows.values() if row.tier == "cold"],
             rows=rows,
@@ -142,8 +142,7 @@ class Index:
                 stale_sessions=len(wanted.found) - len(rows),
                 incomplete_sessions=sum(bool(row.reasons) for row in rows.values()),
                 reasons=frozenset(reasons),
+                skipped_lines=sum(row.skipped_lines for row in rows.values()),
             ),
             is_fold_complete=all(row.is_fold_complete for row in rows.values()),
-            skipped_lines=sum(row.skipped_lines for row in rows.values()),
-            built=refreshed.built,
         )

@@ -10,7 +10,7 @@ import msgspec
 
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.memory.cold import DigestHit
-from pi_fabric.memory.model import Branches, Entry
+from pi_fabric.memory.model import Branches, Entry, named_source
 from pi_fabric.memory.query import Query
 from pi_fabric.memory.ranking import SessionHits
 from pi_fabric.memory.searchable import Searchable
@@ -63,7 +63,7 @@ class SegmentHit:
             "matchedCount": len(self.matched),
             "score": self.score,
             "tier": self.session.tier,
-        }
+        } | named_source(self.session.kind)
 
 
 Item: TypeAlias = SegmentHit | DigestHit

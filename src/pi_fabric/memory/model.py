@@ -19,6 +19,9 @@ BRANCHES: Final[tuple[Branches, ...]] = ("active", "all")
 Tier: TypeAlias = Literal["hot", "cold"]
 """Hot: text of every entry is indexed. Cold: only which words the session has, and its addresses."""
 
+SourceKind: TypeAlias = Literal["pi", "claude", "codex"]
+"""Whose log a session file is."""
+
 CACHE_VERSION: Final = 5
 
 Number: TypeAlias = int | float
@@ -96,6 +99,8 @@ class Coverage:
     """Indexed ones of which something is not in the index."""
     reasons: frozenset[str] = frozenset()
     error: JsonObject | None = None
+    skipped_lines: int = 0
+    """Lines of the sessions that are no JSON object; told in words only."""
 
     @property
     def is_complete(self) -> bool:
@@ -111,6 +116,7 @@ class Coverage:
             incomplete_sessions=self.incomplete_sessions,
             reasons=self.reasons.union(reasons),
             error=error or self.error,
+            skipped_lines=self.skipped_lines,
         )
 
     def to_json(self) -> JsonObject:
@@ -124,6 +130,11 @@ class Coverage:
             "reasons": sorted(self.reasons),
         }
         return record if self.error is None else record | {"error": self.error}
+
+
+def named_source(kind: SourceKind) -> JsonObject:
+    """What an answer says of a session that is not Pi's; nothing of Pi's own."""
+    return {} if kind == "pi" else {"source": kind}
 
 
 def _word(flag: bool) -> str:

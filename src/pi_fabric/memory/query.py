@@ -9,7 +9,7 @@ from pi_fabric.base.errors import RequestError
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_finite_number, is_number, is_object
 from pi_fabric.base.jstext import is_blank, trim
 from pi_fabric.memory.discovery import SESSION_PREFIX
-from pi_fabric.memory.folding import folded_alternatives
+from pi_fabric.memory.folding import alternatives
 from pi_fabric.memory.model import Branches, Number
 from pi_fabric.memory.tokenizer import tokenize
 
@@ -201,19 +201,9 @@ def _units(text: str, match: Match, *, fold: bool) -> Iterable[Unit]:
             yield Unit(word=token, alternatives=((_term(token, is_prefix=is_prefix),),))
         return
     for word in dict.fromkeys(text.split()):
-        tokens = tuple(dict.fromkeys(tokenize(word)))
-        if not tokens:
-            continue
-        folded = folded_alternatives(word)
-        is_symbol = len(folded) == 1 and not folded[0][0].isalnum() and folded[0][0][-1] in "+#"
-        plain = [] if is_symbol else [tokens]
-        alternatives = dict.fromkeys((*plain, *folded))
-        yield Unit(
-            word=word,
-            alternatives=tuple(
-                tuple(_term(term, is_prefix=is_prefix) for term in terms) for terms in alternatives
-            ),
-        )
+        if found := alternatives(word):
+            terms = (tuple(_term(term, is_prefix=is_prefix) for term in one) for one in found)
+            yield Unit(word=word, alternatives=tuple(terms))
 
 
 def _term(text: str, *, is_prefix: bool) -> Term:

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from pi_fabric.memory.cache import Cache
 from pi_fabric.memory.catalogue import Row
 from pi_fabric.memory.hot_index import SEGMENT_ROLES, HotIndexBuilder, HotRows
-from pi_fabric.memory.model import Entry, Number, Tier
+from pi_fabric.memory.model import Entry, Number, SourceKind, Tier
 from pi_fabric.memory.query import Filters, Term
 from pi_fabric.memory.shard import decode_entries
 from pi_fabric.memory.termfile import TermFile
@@ -39,6 +39,11 @@ class Searchable(Protocol):
     @property
     def session_id(self) -> str:
         """Its id, or the name of its file."""
+        ...
+
+    @property
+    def kind(self) -> SourceKind:
+        """Whose log it is."""
         ...
 
     @property
@@ -152,6 +157,7 @@ class IndexedSession(_Lookup):
     def __init__(self, cache: Cache, row: Row) -> None:
         self.file = row.file
         self.session_id = row.session_id
+        self.kind: SourceKind = row.kind
         self.source_hash = row.source_hash
         self.lineage = row.lineage
         self.mtime = row.stamp.mtime_ms
@@ -200,12 +206,14 @@ class ReadSession(_Lookup):
         *,
         file: str,
         session_id: str,
+        kind: SourceKind,
         source_hash: str,
         lineage: str,
         mtime: Number,
     ) -> None:
         self.file = file
         self.session_id = session_id
+        self.kind: SourceKind = kind
         self.source_hash = source_hash
         self.lineage = lineage
         self.mtime = mtime

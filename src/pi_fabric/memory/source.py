@@ -11,17 +11,15 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final, Literal, TypeAlias
+from typing import BinaryIO, Final
 
 from pi_fabric.base.collector import collection_paused
 from pi_fabric.base.jsonl import read_records
 from pi_fabric.base.jsonvalue import Json, JsonObject, decode, is_object, text_or_empty
 from pi_fabric.memory.catalogue import Head
 from pi_fabric.memory.lineage import Lineage, Lines
+from pi_fabric.memory.model import SourceKind
 from pi_fabric.memory.stamp import Stamp, stamp_of
-
-SourceKind: TypeAlias = Literal["pi", "claude", "codex"]
-"""Whose log a file is."""
 
 # Decoded, a file takes about three times its size.
 MAX_HELD_BYTES: Final = 32 * 1024 * 1024

@@ -149,6 +149,8 @@ def _about(entry: Entry) -> str:
 
 def _tail(query: Query, page: Page, coverage: Coverage) -> Iterable[str]:
     yield coverage_line(coverage)
+    if coverage.skipped_lines:
+        yield f"{count(coverage.skipped_lines, 'line', 'lines')} of these sessions could not be read."
     if page.has_next:
         yield f"More on page {page.number + 1}."
     if page.total_items:
