@@ -137,10 +137,13 @@ class Refresher:
                 if trusts_stamps and row.stamp.was_settled(row.read_began_ns):
                     plan.rows[found.path] = row
                     continue
-                verdict = self._verify(row, found.stamp, budget)
-                if verdict is not None:
-                    plan.rows[found.path] = verdict
-                    checked.append(verdict)
+                began_ns = self._verify(row, found.stamp, budget)
+                if began_ns is not None:
+                    plan.rows[found.path] = row
+                    # Written down only where it spares the next reading.
+                    if row.stamp.was_settled(began_ns) and not row.stamp.was_settled(row.read_began_ns):
+                        row.read_began_ns = began_ns
+                        checked.append(row)
                     continue
             if budget.takes(found.stamp.size):
                 plan.tasks.append((_task(found, tier, live), found.stamp.size))
@@ -161,18 +164,15 @@ class Refresher:
             and self._records.has(row)
         )
 
-    def _verify(self, row: Row, stamp: Stamp, budget: Budget) -> Row | None:
-        """The row when the source's bytes are still those that it is about; None when they are not."""
+    def _verify(self, row: Row, stamp: Stamp, budget: Budget) -> int | None:
+        """When a reading began that found the source's bytes as they were; None when it did not."""
         if not budget.takes(stamp.size, counts_session=False):
             return None
         try:
             source_hash, now, began_ns = hash_source(row.file)
         except (OSError, SourceChanged):
             return None
-        if source_hash != row.source_hash or now != stamp:
-            return None
-        row.read_began_ns = began_ns
-        return row
+        return began_ns if source_hash == row.source_hash and now == stamp else None
 
     async def _build(self, plan: "_Plan", progress: Progress | None) -> None:
         total = len(plan.tasks)
