@@ -13,7 +13,7 @@ from pi_fabric.cli.output import ExitCode
 from pi_fabric.config import KEYS
 from pi_fabric.config.keys import plain
 from pi_fabric.protocol.actions import Action, CallShape
-from pi_fabric.providers import compact, pi
+from pi_fabric.providers import compact, memory, pi
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 GENERATED = "<!-- Written by `make docs`; change the declarations in the code instead. -->"
@@ -62,7 +62,11 @@ def _configuration() -> Iterator[str]:
 def _actions() -> Iterator[str]:
     yield from ("# Actions", "", GENERATED, "")
     yield "What a program can call today; `tools.describe({ ref })` says the same inside a program."
-    for provider, actions in ((pi.PiProvider, pi.ACTIONS), (compact.CompactProvider, compact.ACTIONS)):
+    for provider, actions in (
+        (pi.PiProvider, pi.ACTIONS),
+        (compact.CompactProvider, compact.ACTIONS),
+        (memory.MemoryProvider, memory.ACTIONS),
+    ):
         yield from ("", f"## `{provider.name}`", "", provider.description)
         for action in actions:
             yield from _action(provider.name, action)

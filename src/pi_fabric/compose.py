@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,13 @@ from pi_fabric.protocol.actions import Provider
 from pi_fabric.protocol.events import EventSink
 from pi_fabric.protocol.host import HostPorts
 from pi_fabric.providers import BUILTIN
+from pi_fabric.providers.surroundings import Surroundings
 from pi_fabric.runtime.engine import Engine
 from pi_fabric.runtime.engines import ENGINES
+from pi_fabric.runtime.regex import SandboxRegex
 from pi_fabric.runtime.typescript import TypeScript
 
-NOT_YET = ("extensions", "agents", "mesh", "memory", "state", "schema", "mcp")
+NOT_YET = ("extensions", "agents", "mesh", "state", "schema", "mcp")
 """Namespaces that a program finds and that no provider answers for in this version."""
 
 
@@ -81,6 +83,7 @@ async def open_fabric(
     ports: HostPorts,
     config: FabricConfig,
     cwd: Path,
+    environ: Mapping[str, str] | None = None,
     providers: Sequence[Provider] | None = None,
     is_trusted: bool = False,
 ) -> AsyncGenerator[Fabric]:
@@ -90,31 +93,31 @@ async def open_fabric(
         ports: What the host offers.
         config: Settings in force.
         cwd: Working folder of the programs' calls.
+        environ: Environment that tells the home and agent folders; None takes the process's own.
         providers: Providers instead of the built-in ones.
         is_trusted: True when the user trusts the project; a compiler in its node_modules may then run.
 
     Raises:
         Unavailable: If the configured engine is not one of this version's.
     """
-    registry = (
-        Registry(_providers(ports), absent=_absences(config, ports))
-        if providers is None
-        else Registry(providers)
-    )
+    environ = os.environ if environ is None else environ
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(_engine(config))
         typescript = await stack.enter_async_context(
-            TypeScript(environ=os.environ, cwd=cwd if is_trusted else None)
+            TypeScript(environ=environ, cwd=cwd if is_trusted else None)
+        )
+        around = Surroundings(
+            ports=ports, config=config, environ=environ, cwd=cwd, regex=SandboxRegex(engine)
         )
         fabric = Fabric(
             ExecutionServices(
-                registry=registry,
+                registry=_registry(around) if providers is None else Registry(providers),
                 engine=engine,
                 typescript=typescript,
                 config=config,
                 ports=ports,
                 cwd=cwd,
-                environ=os.environ,
+                environ=environ,
             )
         )
         stack.callback(fabric.close)
@@ -132,9 +135,10 @@ def _engine(config: FabricConfig) -> Engine:
     return engine()
 
 
-def _providers(ports: HostPorts) -> list[Provider]:
-    offers: list[Callable[[HostPorts], Provider | None]] = [_load(target) for target in BUILTIN.values()]
-    return [provider for offer in offers if (provider := offer(ports)) is not None]
+def _registry(around: Surroundings) -> Registry:
+    offers: list[Callable[[Surroundings], Provider | None]] = [_load(target) for target in BUILTIN.values()]
+    providers = [provider for offer in offers if (provider := offer(around)) is not None]
+    return Registry(providers, absent=_absences(around.config, around.ports))
 
 
 def _load(target: str) -> Any:

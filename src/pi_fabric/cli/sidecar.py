@@ -43,7 +43,9 @@ def _open_fabric(ports: HostPorts, settings: Settings, cwd: Path) -> AbstractAsy
     from pi_fabric.compose import open_fabric  # noqa: PLC0415 - the first answer must not wait for it
 
     is_trusted = settings.trust == "stored"
-    return open_fabric(ports=ports, config=settings.config, cwd=cwd, is_trusted=is_trusted)
+    return open_fabric(
+        ports=ports, config=settings.config, cwd=cwd, environ=settings.environ, is_trusted=is_trusted
+    )
 
 
 def load_settings(cwd: Path, environ: Mapping[str, str], is_trusted: bool) -> Settings:
@@ -53,7 +55,10 @@ def load_settings(cwd: Path, environ: Mapping[str, str], is_trusted: bool) -> Se
     trust = trust_state(cwd, environ, is_trusted=is_trusted)
     loaded = load_config(cwd=cwd, environ=environ, trust=trust)
     return Settings(
-        config=loaded.config, trust=trust, notices=tuple(map(str, (*loaded.notices, *loaded.corrections)))
+        config=loaded.config,
+        trust=trust,
+        notices=tuple(map(str, (*loaded.notices, *loaded.corrections))),
+        environ=environ,
     )
 
 

@@ -3,8 +3,10 @@
 BUILTIN: dict[str, str] = {
     "pi": "pi_fabric.providers.pi:offer",
     "compact": "pi_fabric.providers.compact:offer",
+    "memory": "pi_fabric.providers.memory:offer",
 }
 """Namespace to `module:function`, in the order of listing.
 
-The function takes the host's ports and gives the provider, or None where the host lacks what it needs.
+The function takes `Surroundings` and gives the provider, or None where something that it needs is missing
+or switched off. Modules here are imported when Fabric opens: a heavy one imports its subsystem at first use.
 """

@@ -14,7 +14,8 @@ from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.compaction.request import MAX_INSTRUCTIONS_BYTES, MAX_ITEM_BYTES, MAX_PRESERVE_ITEMS
 from pi_fabric.compaction.requests import MAX_REASON_UNITS, MAX_REQUESTER_UNITS
 from pi_fabric.protocol.actions import Action, CallContext
-from pi_fabric.protocol.host import CompactionPort, HostPorts
+from pi_fabric.protocol.host import CompactionPort
+from pi_fabric.providers.surroundings import Surroundings
 
 # The schema counts characters; bytes and the request as a whole are checked where it is encoded.
 Reason = Annotated[str, msgspec.Meta(max_length=MAX_REASON_UNITS, description="Why, for the status")]
@@ -113,6 +114,7 @@ def _entity(progress: str, intent: JsonObject | None = None) -> JsonObject:
     return {"kind": "compaction", "id": "compact", "label": "Compaction", "progress": progress, **shown}
 
 
-def offer(ports: HostPorts) -> CompactProvider | None:
+def offer(around: Surroundings) -> CompactProvider | None:
     """The provider for a host; None where nothing can be compacted."""
-    return None if ports.compaction is None else CompactProvider(ports.compaction)
+    compaction = around.ports.compaction
+    return None if compaction is None else CompactProvider(compaction)

@@ -14,7 +14,8 @@ from pi_fabric.actions.descriptor import define
 from pi_fabric.base.errors import ToolFailed, Unavailable
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_object
 from pi_fabric.protocol.actions import Action, CallContext, CallShape
-from pi_fabric.protocol.host import HostPorts, ToolPort, ToolResult
+from pi_fabric.protocol.host import ToolPort, ToolResult
+from pi_fabric.providers.surroundings import Surroundings
 
 PathText = Annotated[str, msgspec.Meta(description="File or folder; relative to the working folder")]
 Limit = Annotated[int, msgspec.Meta(ge=1, description="Most lines or entries to return")]
@@ -221,9 +222,9 @@ class PiProvider:
         return _value_of(name, result, ref=context.ref, settle=settle)
 
 
-def offer(ports: HostPorts) -> PiProvider:
+def offer(around: Surroundings) -> PiProvider:
     """The provider for a host; without tools it is there and says so."""
-    return PiProvider(ports.tools)
+    return PiProvider(around.ports.tools)
 
 
 def _value_of(name: str, result: ToolResult, *, ref: str, settle: bool) -> Json:

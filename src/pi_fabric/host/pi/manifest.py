@@ -24,6 +24,7 @@ _CORE = (
     " failures throw)."
 )
 _REST = (
+    " memory.recall({query}) finds what is no longer in the context, memory.expand opens it word for word."
     " tools.search, tools.describe and tools.call find and call every other action;"
     " parallel, pipeline and phase structure the work."
 )

@@ -17,6 +17,8 @@ class Settings:
     trust: TrustState
     notices: tuple[str, ...] = ()
     """What the user should know about the files, a sentence each."""
+    environ: Mapping[str, str] | None = None
+    """Environment with the agent folder that Pi told; None for the process's own."""
 
 
 LoadSettings: TypeAlias = Callable[[Path, Mapping[str, str], bool], Settings]

@@ -49,9 +49,11 @@
     return false;
   };
 
-  kernel.define("pi", namespace({}, (name) => (...values) => kernel.call("@pi." + name, values)));
+  // Actions that take their values in several shapes.
+  const shaped = (provider) => namespace({}, (name) => (...values) => kernel.call("@" + provider + "." + name, values));
+  kernel.define("pi", shaped("pi"));
   kernel.define("extensions", namespace({}, (name) => action("extensions." + name)));
-  kernel.define("memory", open("memory", ["recall", "expand", "sessions"]));
+  kernel.define("memory", shaped("memory"));
   kernel.define("state", open("state", ["transition", "get", "history", "complexity", "verify", "goal", "checkGoal"]));
   kernel.define("schema", open("schema", ["status", "hypothesize", "verify", "commit", "abort"]));
   kernel.define("compact", open("compact", ["request", "status", "cancel"]));

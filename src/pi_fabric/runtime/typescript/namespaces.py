@@ -36,7 +36,7 @@ NAMESPACES: Final[Mapping[str, Namespace]] = {
         rest="any",
     ),
     "memory": Namespace(
-        description="Search and exact recall over recorded sessions.",
+        description="Recorded sessions: recall finds (its text sums up), expand opens word for word.",
         members={"recall": "optional", "expand": "required", "sessions": "optional"},
     ),
     "mesh": Namespace(description="Topics and shared state between agents.", rest="action"),
