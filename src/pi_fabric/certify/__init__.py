@@ -1,0 +1,1 @@
+"""Floor 10: certification, and the benchmark of resuming real work."""

@@ -1,0 +1,26 @@
+"""Calls and their results on the two sides of a cut."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pi_fabric.base.jsonvalue import JsonObject
+
+KEEPS_NOTHING: Final = ""
+
+
+def first_kept_is_known(first_kept_id: str, branch: Sequence[JsonObject]) -> bool:
+    """True when a cut keeps nothing, or from an entry that is on the branch."""
+    return first_kept_id == KEEPS_NOTHING or any(entry["id"] == first_kept_id for entry in branch)
+
+
+def split_pairs(first_kept_id: str, branch: Sequence[JsonObject]) -> list[str]:
+    """Ids of calls that a cut separates from one of their results; `branch` as the driver outlines it."""
+    if first_kept_id == KEEPS_NOTHING:
+        return []
+    cut = next((at for at, entry in enumerate(branch) if entry["id"] == first_kept_id), len(branch))
+    sides: dict[str, set[bool]] = {}
+    for at, entry in enumerate(branch):
+        answered = [entry["answers"]] if entry["answers"] else []
+        for call_id in (*entry["calls"], *answered):
+            sides.setdefault(call_id, set()).add(at >= cut)
+    return sorted(call_id for call_id, found in sides.items() if len(found) > 1)
