@@ -1,4 +1,7 @@
-"""Measure: `bench/run.py [ROW...] [--json]`. Exits 1 when a row misses its target, 2 for an unknown one."""
+"""Measure: `bench/run.py [ROW...] [--json]`. Exits 1 when a row misses its target, 2 for an unknown one.
+
+A name that several rows begin with, as `memory`, means all of them.
+"""
 
 import argparse
 import importlib
@@ -13,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.rows import Outcome, Row, run_row
 
 # Modules with a table `ROWS: dict[str, Row]`, in the order of the report.
-MODULES = ("bench.engine", "bench.typescript", "bench.compaction", "bench.shell", "bench.pi")
+MODULES = ("bench.engine", "bench.typescript", "bench.compaction", "bench.shell", "bench.pi", "bench.memory")
 
 
 def collect() -> dict[str, Row]:
@@ -54,13 +57,16 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     arguments = parser.parse_args()
     rows = collect()
-    unknown = [name for name in arguments.rows if name not in rows]
+    named = {
+        name: [row for row in rows if row == name or row.startswith(f"{name}-")] for name in arguments.rows
+    }
+    unknown = [name for name, meant in named.items() if not meant]
     if unknown:
         print(f"no such row: {', '.join(unknown)}; there are: {', '.join(rows)}", file=sys.stderr)
         return 2
     load = os.getloadavg()[0]
     outcomes: list[Outcome] = []
-    for name in arguments.rows or rows:
+    for name in dict.fromkeys(name for meant in named.values() for name in meant) or rows:
         outcomes.append(run_row(rows[name]))
         if not arguments.json:
             report(outcomes[-1])
