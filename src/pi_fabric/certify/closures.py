@@ -1,14 +1,15 @@
 """Six shapes of sessions in which a careless cut would separate a call from its result."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.certify.checks import Phase
 from pi_fabric.certify.closure import KEEPS_NOTHING, first_kept_is_known, split_pairs
 from pi_fabric.certify.messages import Clock, assistant, call, result, user
-from pi_fabric.certify.pi_driver import PiDriver, Settings
+from pi_fabric.certify.pi_driver import PiDriver
 
 _CLOSED: Final = "{}: no call is separated from its result"
 _KNOWN: Final = "{}: what is kept begins on the branch"
@@ -16,13 +17,13 @@ _SHAPED: Final = "{}: the case is what its name says"
 _ELIGIBLE: Final = "{}: Pi prepares it and the handler compacts"
 
 
-class Fixture(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Fixture:
     """One shape: how its session comes about, and what shows that it is the one it is named for."""
 
     name: str
     build: Callable[[PiDriver, Clock], Awaitable[None]]
     is_shaped: Callable[[JsonObject], bool]
-    settings: Settings = Settings()
 
 
 async def _normal(driver: PiDriver, clock: Clock) -> None:
@@ -82,10 +83,32 @@ async def _malformed_boundary(driver: PiDriver, clock: Clock) -> None:
     await driver.append([*_turn(clock, "after"), *_turn(clock, "later")])
 
 
+def _keeps_nothing(facts: JsonObject) -> bool:
+    return facts["firstKeptEntryId"] == KEEPS_NOTHING
+
+
+def _has_parallel_calls(branch: Sequence[JsonObject]) -> bool:
+    return any(len(entry["calls"]) > 1 for entry in branch)
+
+
+def _has_reversed_pair(branch: Sequence[JsonObject]) -> bool:
+    answered: set[str] = set()
+    for entry in branch:
+        if answered.intersection(entry["calls"]):
+            return True
+        if entry["answers"]:
+            answered.add(entry["answers"])
+    return False
+
+
+def _has_compaction(branch: Sequence[JsonObject]) -> bool:
+    return any(entry["type"] == "compaction" for entry in branch)
+
+
 FIXTURES: Final = (
-    Fixture("normal", _normal, lambda facts: facts["firstKeptEntryId"] != KEEPS_NOTHING),
-    Fixture("compact-all", _compact_all, lambda facts: facts["firstKeptEntryId"] == KEEPS_NOTHING),
-    Fixture("split turn", _split_turn, lambda facts: facts["isSplitTurn"]),
+    Fixture("normal", _normal, lambda facts: not _keeps_nothing(facts)),
+    Fixture("compact-all", _compact_all, _keeps_nothing),
+    Fixture("split turn", _split_turn, lambda facts: facts["isSplitTurn"] is True),
     Fixture("parallel and delayed results", _parallel, lambda facts: _has_parallel_calls(facts["branch"])),
     Fixture("result before its call", _reverse, lambda facts: _has_reversed_pair(facts["branch"])),
     Fixture("malformed boundary before", _malformed_boundary, lambda facts: _has_compaction(facts["branch"])),
@@ -98,7 +121,7 @@ async def close_pairs(driver: PiDriver, phase: Phase, *, cwd: Path, session_dir:
         names = [text.format(fixture.name) for text in (_ELIGIBLE, _SHAPED, _CLOSED, _KNOWN)]
         phase.require(*names)
         eligible, shaped, closed, known = names
-        await driver.open(cwd, session_dir, fixture.settings)
+        await driver.open(cwd, session_dir)
         await fixture.build(driver, Clock())
         facts = await driver.compact()
         is_compacted = facts["isEligible"] and facts["isPrepared"] and facts["kind"] == "compaction"
@@ -119,21 +142,3 @@ def _turn(clock: Clock, name: str) -> list[JsonObject]:
         result(clock, f"turn-{name}", "bash", f"{name} is made"),
         assistant(clock, f"Part {name} is done."),
     ]
-
-
-def _has_parallel_calls(branch: Sequence[JsonObject]) -> bool:
-    return any(len(entry["calls"]) > 1 for entry in branch)
-
-
-def _has_reversed_pair(branch: Sequence[JsonObject]) -> bool:
-    answered: set[str] = set()
-    for entry in branch:
-        if answered.intersection(entry["calls"]):
-            return True
-        if entry["answers"]:
-            answered.add(entry["answers"])
-    return False
-
-
-def _has_compaction(branch: Sequence[JsonObject]) -> bool:
-    return any(entry["type"] == "compaction" for entry in branch)

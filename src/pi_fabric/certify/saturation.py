@@ -21,8 +21,11 @@ CHECKS: Final = (
 )
 # Most have three bytes in UTF-8 for each unit that lengths are counted in, which is the most there is; the
 # others see to it that cuts fall into characters of every length.
-_WORDS: Final = "内存压缩会话 検索索引再構築 메모리기록복구 圧縮証明検証 größe данные 🜁🚀 账本双重记账 監査証跡保存 मेमोरीखाता".split()
-INSTRUCTIONS: Final = "。".join(f"第{number}項：{''.join(_WORDS)}" for number in range(40))
+_WORDS: Final = (
+    "内存压缩会话", "検索索引再構築", "메모리기록복구", "圧縮証明検証", "größe",
+    "данные", "🜁🚀", "账本双重记账", "監査証跡保存", "मेमोरीखाता",
+)  # fmt: skip
+INSTRUCTIONS: Final = "\n".join(f"{number}. {''.join(_WORDS)}" for number in range(20))
 
 
 async def saturate(driver: PiDriver, phase: Phase, *, cwd: Path, session_dir: Path) -> None:
@@ -83,7 +86,7 @@ def _trace(turn: int) -> JsonObject:
             "ref": ref,
             "provider": ref.partition(".")[0],
             "action": ref.partition(".")[2],
-            "args": {"path": f"src/圧縮/{turn}_{number}.py"},
+            "args": {"path": f"src/{_WORDS[turn % len(_WORDS)]}/{'圧縮証明' * 4}/{turn}_{number}.py"},
             "outcome": "succeeded",
         }
         for number, ref in enumerate(("pi.read", "pi.write", "pi.edit"))
