@@ -134,8 +134,6 @@ class Builder:
             return Built(file=task.file, problem=MAX_CACHE_NOT_KEPT)
         other = record_name(task.file, self._options.branches, "cold" if task.tier == "hot" else "hot")
         self._cache.remove(self._cache.record(other))
-        if task.tier == "cold":
-            self._cache.remove_hot_files(other)
         return Built(file=task.file, row=row)
 
     def _build_cold(self, source: Source, lineage: Lineage, group: str, cold: _ColdWords) -> Row | None:
@@ -174,14 +172,14 @@ class Builder:
         return row
 
     def _build_hot(self, source: Source, lineage: Lineage, _group: str, _cold: _ColdWords) -> Row:
+        group = uuid.uuid4().hex
         name = record_name(source.path, self._options.branches, "hot")
         index = HotIndexBuilder(max_fold_bytes=MAX_FOLD_BYTES)
         reasons: set[str] = set()
         last_ts: Number | None = None
-        path = self._cache.record(name)
-        with self._cache.replacing(path) as stream:
+        with self._cache.replacing(self._cache.record(name)) as new:
             identity = self._identity(source, lineage, "hot")
-            shard = ShardWriter(stream, identity, self._options.max_entry_chars)
+            shard = ShardWriter(new.stream, identity, self._options.max_entry_chars)
             for entry in self._entries(source, lineage, reasons):
                 shard.add(entry)
                 index.add(entry)
@@ -189,11 +187,11 @@ class Builder:
                     last_ts = entry.timestamp if last_ts is None else max(last_ts, entry.timestamp)
             final = shard.reasons(frozenset(reasons))
             shard.finish(final)
-        self._cache.write(self._cache.rows(name), index.rows_file(shard.first_start, shard.ends))
-        self._cache.write(self._cache.words(name), index.words_file())
-        self._cache.write(self._cache.folded(name), index.folded_file())
+        self._cache.write(self._cache.rows(group), index.rows_file(shard.first_start, shard.ends))
+        self._cache.write(self._cache.words(group), index.words_file())
+        self._cache.write(self._cache.folded(group), index.folded_file())
         row = self._row(source, lineage, "hot", final)
-        row.record, row.record_stamp = name, stamp_of(path.stat())
+        row.record, row.record_stamp, row.group = name, stamp_of(new.status), group
         row.entry_count, row.last_ts = len(index.lengths), last_ts
         row.is_fold_complete = index.is_fold_complete
         return row

@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -24,6 +25,15 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 # A name has to fit where file systems allow 255 bytes, with what is put around it.
 _MAX_NAME_CHARS: Final = 120
 _HASH_CHARS: Final = 16
+
+
+@dataclass(slots=True)
+class NewFile:
+    """A file that is being written."""
+
+    stream: BinaryIO
+    status: os.stat_result
+    """Once it is in its place."""
 
 
 class Cache:
@@ -57,17 +67,17 @@ class Cache:
         """Held by whoever changes the catalogue or removes files."""
         return self.own / "lock"
 
-    def rows(self, name: str) -> Path:
-        """Rows of the hot session with the record `name`."""
-        return self.own / f"{name}.rows"
+    def rows(self, group: str) -> Path:
+        """Rows of a hot session."""
+        return self.own / f"{group}.rows"
 
-    def words(self, name: str) -> Path:
+    def words(self, group: str) -> Path:
         """Words of a hot session, or of a group of cold ones."""
-        return self.own / f"{name}.words"
+        return self.own / f"{group}.words"
 
-    def folded(self, name: str) -> Path:
+    def folded(self, group: str) -> Path:
         """Folded words of a hot session, or of a group of cold ones."""
-        return self.own / f"{name}.folded"
+        return self.own / f"{group}.folded"
 
     def write(self, path: Path, data: bytes) -> os.stat_result:
         """Put a complete file in place; what was there before is replaced as a whole.
@@ -75,12 +85,12 @@ class Cache:
         Raises:
             OSError: If it cannot be written.
         """
-        with self.replacing(path) as stream:
-            stream.write(data)
-        return path.stat()
+        with self.replacing(path) as new:
+            new.stream.write(data)
+        return new.status
 
     @contextmanager
-    def replacing(self, path: Path) -> Generator[BinaryIO]:
+    def replacing(self, path: Path) -> Generator["NewFile"]:
         """Write a file beside `path` and put it there when the block ends well.
 
         Nothing waits for the disk: after a crash of the machine a file may be missing or short, which is
@@ -89,8 +99,12 @@ class Cache:
         handle, name = tempfile.mkstemp(prefix=".new-", dir=self.own)
         try:
             with os.fdopen(handle, "wb") as stream:
-                yield stream
-            os.replace(name, path)  # noqa: PTH105 - a text costs less than a Path here
+                new = NewFile(stream, os.fstat(handle))
+                yield new
+                stream.flush()
+                os.replace(name, path)  # noqa: PTH105 - a text costs less than a Path here
+                # Of what we wrote, whatever another process puts in its place meanwhile.
+                new.status = os.fstat(handle)
         except BaseException:
             with suppress(OSError):
                 os.unlink(name)  # noqa: PTH108
@@ -102,9 +116,9 @@ class Cache:
             with suppress(OSError):
                 path.unlink()
 
-    def remove_hot_files(self, name: str) -> None:
-        """Remove what lies beside a hot record."""
-        self.remove(self.rows(name), self.words(name), self.folded(name))
+    def remove_group(self, group: str) -> None:
+        """Remove what lies beside one or more records."""
+        self.remove(self.rows(group), self.words(group), self.folded(group))
 
 
 def record_name(source: str, branches: Branches, tier: Tier) -> str:

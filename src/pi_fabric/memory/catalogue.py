@@ -68,7 +68,8 @@ class Row(msgspec.Struct, array_like=True, gc=False):
     skipped_lines: int
     is_fold_complete: bool
     group: str
-    """Cold: the group of sessions whose words lie in one file. Empty for a hot one."""
+    """What the files beside the record are called: of a hot session alone, of cold ones together. A build
+    has its own, so that what is read beside a record is never of another build."""
     slot: int
     """Cold: its number within the group."""
     shown: list[Shown]

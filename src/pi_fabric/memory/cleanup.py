@@ -84,7 +84,7 @@ class Cleaner:
         for row in rows:
             self._remove_record(row.record)
             if row.tier == "hot":
-                self._cache.remove_hot_files(row.record)
+                self._cache.remove_group(row.group)
 
     def _remove_record(self, name: str) -> None:
         self._cache.remove(self._cache.record(name))

@@ -7,10 +7,12 @@ it is dropped when the disk says otherwise.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import anyio.to_thread
 
 from pi_fabric.config.model import MemoryConfig
+from pi_fabric.memory.building import INDEX_ERROR
 from pi_fabric.memory.cache import Cache
 from pi_fabric.memory.catalogue import Catalogue, Row
 from pi_fabric.memory.cold import ColdIndex
@@ -18,6 +20,9 @@ from pi_fabric.memory.model import Branches, Coverage
 from pi_fabric.memory.recorded import RecordStamps
 from pi_fabric.memory.refresh import Budget, Progress, Refreshed, Refresher, Wanted, options_of
 from pi_fabric.memory.searchable import IndexedSession
+
+# A session that other processes build again and again while we look at it is given up after this many.
+_ATTEMPTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +75,17 @@ class Index:
         refresher = Refresher(self._cache, self.catalogue, options_of(config, self.branches), self._records)
         refreshed = await refresher.refresh(wanted, budget, progress)
         lost = await anyio.to_thread.run_sync(partial(self._open, refreshed.rows.values())) if opens else []
-        if lost:
-            # Somebody removed or damaged what lies beside the records: those are built once more.
+        for _ in range(_ATTEMPTS):
+            if not lost:
+                break
+            # Somebody removed or damaged what lies beside the records, or another process has newer ones.
             self.forget(lost)
             refreshed = await refresher.refresh(wanted, budget, progress)
-            for row in await anyio.to_thread.run_sync(partial(self._open, refreshed.rows.values())):
-                refreshed.rows.pop(row.file)
-                refreshed.stale[row.file] = "index_error"
-                refreshed.reasons.add("index_error")
+            lost = await anyio.to_thread.run_sync(partial(self._open, refreshed.rows.values()))
+        for row in lost:
+            refreshed.rows.pop(row.file)
+            refreshed.stale[row.file] = INDEX_ERROR
+            refreshed.reasons.add(INDEX_ERROR)
         return self._snapshot(wanted, refreshed, opens=opens)
 
     async def rebuild(

@@ -29,12 +29,14 @@ from pi_fabric.memory.merging import merge_small_groups
 from pi_fabric.memory.model import BRANCHES, Branches, SourceKind
 from pi_fabric.memory.query import read_branches, read_query
 from pi_fabric.memory.recalling import Opened, Searcher
-from pi_fabric.memory.recorded import RecordStamps
+from pi_fabric.memory.recorded import RecordLost, RecordStamps
 from pi_fabric.memory.refresh import Budget, Progress, Wanted
 from pi_fabric.memory.upkeep import ClearResult, MemoryStatus, RebuildResult, clear, measure, mode_status
 from pi_fabric.protocol.regex import RegexPort
 
 _DEFAULT_INDEX: Final = "fabric/memory-index"
+# A question during which other processes replace what it looks at is asked again this often.
+_ATTEMPTS: Final = 5
 # A listing tells at most this many sessions, whatever is configured.
 _MAX_LISTED: Final = 500
 
@@ -103,14 +105,21 @@ class Memory:
             found = selection.found[0] if selection.found else None
             return await searcher.search_one(query, found, asked.live_branch(found, query.branches))
         wanted = self._wanted(selection.found, asked, query.branches)
-        snapshot = await self._snapshot(index, wanted, asked.listing, progress)
-        opened = Opened(
-            hot=snapshot.hot,
-            cold=snapshot.cold,
-            coverage=snapshot.coverage,
-            is_fold_complete=snapshot.is_fold_complete,
-        )
-        return await searcher.search(query, opened)
+        for _ in range(_ATTEMPTS):
+            snapshot = await self._snapshot(index, wanted, asked.listing, progress)
+            opened = Opened(
+                hot=snapshot.hot,
+                cold=snapshot.cold,
+                coverage=snapshot.coverage,
+                is_fold_complete=snapshot.is_fold_complete,
+            )
+            try:
+                return await searcher.search(query, opened)
+            except RecordLost as lost:
+                # Another process built the session while we were searching, or somebody damaged the record.
+                async with self._refreshing:
+                    index.forget([lost.row])
+        raise StoreError(self.cache.folder, "other processes change it all the time; ask again")
 
     async def expand(self, args: JsonObject, *, cwd: Path, current: Current | None = None) -> JsonObject:
         """Open addresses of one session; see `memory.expand`.
@@ -245,7 +254,8 @@ class Memory:
                 reasons = await anyio.to_thread.run_sync(self._clean, index, listing)
         except OSError as error:
             reason = f"the index cannot be kept: {error.strerror or error}; see memory.indexDir"
-            raise StoreError(self.cache.folder, reason) from error
+            place = Path(error.filename) if isinstance(error.filename, str) else self.cache.folder
+            raise StoreError(place, reason) from error
         return replace(snapshot, coverage=snapshot.coverage.with_reasons(reasons))
 
     def _clean(self, index: Index, listing: Listing) -> set[str]:

@@ -1,14 +1,40 @@
 """Which records lie in the folder of the index, and whether they are the ones that were written."""
 
 import os
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import BinaryIO, Final
 
 from pi_fabric.memory.cache import Cache
 from pi_fabric.memory.catalogue import Row
 from pi_fabric.memory.stamp import Stamp, stamp_of
 
 _RECORD_SUFFIX: Final = ".json"
+
+
+class RecordLost(Exception):
+    """A record is not there as it was written: somebody removed or replaced it since it was looked at."""
+
+    def __init__(self, row: Row) -> None:
+        super().__init__(row.record)
+        self.row = row
+
+
+@contextmanager
+def opened_record(cache: Cache, row: Row) -> Generator[BinaryIO]:
+    """Open a row's record for reading; blocking.
+
+    Raises:
+        RecordLost: If it is not the one that the row is about.
+    """
+    try:
+        stream = cache.record(row.record).open("rb")
+    except OSError:
+        raise RecordLost(row) from None
+    with stream:
+        if stamp_of(os.fstat(stream.fileno())) != row.record_stamp:
+            raise RecordLost(row)
+        yield stream
 
 
 class RecordStamps:

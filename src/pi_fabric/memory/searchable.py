@@ -1,7 +1,6 @@
 """A session whose entries can be looked up: one of the index, or one that was read for a question."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final, Protocol
 
 from pi_fabric.memory.cache import Cache
@@ -9,6 +8,7 @@ from pi_fabric.memory.catalogue import Row
 from pi_fabric.memory.hot_index import SEGMENT_ROLES, HotIndexBuilder, HotRows
 from pi_fabric.memory.model import Entry, Number, SourceKind, Tier
 from pi_fabric.memory.query import Filters, Term
+from pi_fabric.memory.recorded import opened_record
 from pi_fabric.memory.shard import decode_entries
 from pi_fabric.memory.termfile import TermFile
 
@@ -162,21 +162,26 @@ class IndexedSession(_Lookup):
         self.lineage = row.lineage
         self.mtime = row.stamp.mtime_ms
         self._cache = cache
-        self._record: Path = cache.record(row.record)
-        self._name = row.record
-        self._rows = HotRows(cache.rows(row.record))
+        self._row = row
+        self._rows = HotRows(cache.rows(row.group))
         if self._rows.count != row.entry_count:
             raise ValueError(f"{row.record} and what lies beside it are not of one build")
         self.lengths = self._rows.lengths
         self.starts = self._rows.starts
         self.total_length = self._rows.total_length
         self._times, self._roles, self._tools = self._rows.times, self._rows.roles, self._rows.tools
-        self._term_files: dict[Path, TermFile] = {}
+        # Open at once: another process may remove them when it builds the session anew.
+        self._word_file = TermFile(cache.words(row.group))
+        self._folded_file = TermFile(cache.folded(row.group))
 
     def entries(self, first: int, last: int) -> list[Entry]:
-        """Entries by their place, both ends included; reads no more of the record than they take."""
+        """Entries by their place, both ends included; reads no more of the record than they take.
+
+        Raises:
+            RecordLost: If the record is no longer there.
+        """
         start, end = self._rows.byte_range(first, last)
-        with self._record.open("rb") as stream:
+        with opened_record(self._cache, self._row) as stream:
             stream.seek(start)
             return decode_entries(stream.read(end - start))
 
@@ -184,15 +189,10 @@ class IndexedSession(_Lookup):
         return self._rows.name_number(name)
 
     def _words(self) -> Terms:
-        return self._open(self._cache.words(self._name))
+        return self._word_file
 
     def _folded(self) -> Terms:
-        return self._open(self._cache.folded(self._name))
-
-    def _open(self, path: Path) -> TermFile:
-        if path not in self._term_files:
-            self._term_files[path] = TermFile(path)
-        return self._term_files[path]
+        return self._folded_file
 
 
 class ReadSession(_Lookup):
