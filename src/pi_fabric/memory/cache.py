@@ -7,6 +7,7 @@ is ours alone lies in a folder below.
 import hashlib
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -52,8 +53,10 @@ class Cache:
         for folder in (self.folder, self.own):
             folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             with suppress(OSError):
-                if folder.stat().st_mode & 0o777 != FOLDER_MODE:
-                    folder.chmod(FOLDER_MODE)
+                mode = stat.S_IMODE(folder.stat().st_mode)
+                if mode & ~FOLDER_MODE:
+                    # One that its owner made read-only stays so.
+                    folder.chmod(mode & FOLDER_MODE)
 
     def record(self, name: str) -> Path:
         """A record by its name."""

@@ -260,9 +260,12 @@ class Memory:
 
     def _clean(self, index: Index, listing: Listing) -> set[str]:
         budget = CleanupBudget(self._config.max_cache_cleanup_files, self._config.max_sync_source_bytes)
-        reasons = self._cleaner.clean(listing, budget)
-        # Groups that cannot be merged are built anew when their sessions are asked for.
-        with suppress(OSError, ValueError):
+        reasons: set[str] = set()
+        # What cannot be written can be searched all the same, and groups that cannot be merged are built
+        # anew when their sessions are asked for.
+        with suppress(OSError, StoreError):
+            reasons = self._cleaner.clean(listing, budget)
+        with suppress(OSError, StoreError, ValueError):
             merge_small_groups(self.cache, index.catalogue)
         return reasons
 
