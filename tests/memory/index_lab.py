@@ -4,11 +4,13 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.config.model import MemoryConfig
@@ -120,15 +122,16 @@ class Lab:
         return self.own / f"catalogue.{branches}.jsonl"
 
     def rows(self, branches: Branches = "active") -> dict[str, Row]:
-        """What the list says last of each session, by the name of its file without the ending."""
+        """What the list says last of each session, by the stem of its file; a torn line says nothing."""
         found: dict[str, Row] = {}
-        for line in self.catalogue(branches).read_bytes().splitlines():
-            told = json.loads(line)
-            if told.get("gone"):
-                found.pop(Path(told["gone"]).stem, None)
-            else:
-                row = msgspec.convert(told["row"], Row)
-                found[Path(row.file).stem] = row
+        for line in self.catalogue(branches).read_bytes().split(b"\n"):
+            with suppress(ValueError):
+                told = json.loads(line)
+                if told.get("gone"):
+                    found.pop(Path(told["gone"]).stem, None)
+                else:
+                    row = msgspec.convert(told["row"], Row)
+                    found[Path(row.file).stem] = row
         return found
 
     def put_rows(self, rows: Iterable[Row], branches: Branches = "active") -> None:
@@ -180,3 +183,24 @@ def names(answer: dict[str, Any]) -> list[str]:
 async def everything(memory: Memory, queries: Sequence[str | None], **args: Any) -> list[dict[str, Any]]:
     """The answers to several questions."""
     return [await ask(memory, query, **args) for query in queries]
+
+
+QUERIES = ("common", "word1 word3", "common word4", "absent", None)
+"""About what `Lab.sessions` writes."""
+
+both_processes = pytest.mark.parametrize("same_process", [True, False], ids=["same", "other"])
+"""A test asks the process that has asked before, and one that starts."""
+
+
+async def same_as_fresh(lab: Lab, memory: Memory, **args: Any) -> None:
+    """The answers are those of an index that was made just now."""
+    assert await everything(memory, QUERIES, **args) == await everything(lab.fresh(), QUERIES, **args)
+
+
+def records_of(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """What tells of each record whether it was written again."""
+    return {
+        path.name: (status.st_ino, status.st_mtime_ns, status.st_size)
+        for path in folder.glob("*.json")
+        for status in [path.stat()]
+    }
