@@ -18,6 +18,9 @@ from pi_fabric.memory.wording import brief_text, full_text
 
 # Of a matched entry in a brief answer.
 SNIPPET_CHARS: Final = 240
+NOTHING_FOUND: Final[JsonObject] = {"segments": [], "digestHits": [], "items": []}
+# Of the sessions that a name could mean, in words; the error has them all.
+SHOWN_CANDIDATES: Final = 10
 # Of one segment in a brief answer; the others are counted.
 SHOWN_MATCHES: Final = 5
 
@@ -67,9 +70,8 @@ def refused(query: Query, problem: Problem) -> JsonObject:
         "scope": query.scope,
         "query": query.text,
         "error": problem.to_json(),
-        "segments": [],
-        "digestHits": [],
-        "items": [],
+        **NOTHING_FOUND,
+        "text": f"Nothing was searched: {problem.message}.",
     }
 
 
@@ -80,21 +82,22 @@ def refused_stale(query: Query, error: JsonObject) -> JsonObject:
         "query": query.text,
         "branches": query.branches,
         "error": error,
-        "segments": [],
-        "digestHits": [],
-        "items": [],
+        **NOTHING_FOUND,
+        "text": f"Nothing was searched: {error['message']}.",
     }
 
 
 def ambiguous(session: str, candidates: Sequence[str]) -> JsonObject:
     """The answer when an id means several files."""
+    message = f"{len(candidates)} sessions have this name; name one by its path"
     error: JsonObject = {
         "code": "ambiguous_session",
-        "message": f"{len(candidates)} sessions have this name; name one by its path",
+        "message": message,
         "session": session,
         "candidates": list(candidates),
     }
-    return {"error": error}
+    names = "\n".join(f"- {path}" for path in candidates[:SHOWN_CANDIDATES])
+    return {"error": error, "text": f"Nothing was searched: {message}.\n{names}"}
 
 
 def _answer(

@@ -5,12 +5,15 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from functools import partial
+from typing import Final, TypeAlias, TypeVar
 
 from pi_fabric.base.jsonvalue import JsonObject, encode
 from pi_fabric.base.jstext import unit_order
 from pi_fabric.memory.model import CACHE_VERSION, Entry, Number
 from pi_fabric.memory.tokenizer import byte_tokens
+
+T = TypeVar("T")
 
 MAX_VOCABULARY: Final = "max_cold_vocabulary_bytes"
 MAX_CACHE: Final = "max_cold_cache_bytes"
@@ -80,12 +83,10 @@ class DigestBuilder:
         if len(written[1]) <= self.max_cache_bytes:
             return written
         self.reasons.add(MAX_CACHE)
-        for kept in (self._addresses_that_fit, self._words_that_fit):
-            vocabulary, addresses = kept(identity, source_bytes, vocabulary)
-            written = self._written(identity, source_bytes, vocabulary, addresses)
-            if len(written[1]) <= self.max_cache_bytes:
-                return written
-        return None
+        write = partial(self._written, identity, source_bytes)
+        return self._longest(addresses, lambda kept: write(vocabulary, kept)) or self._longest(
+            vocabulary, lambda kept: write(kept, [])
+        )
 
     def _add_words(self, words: Sequence[bytes]) -> None:
         if MAX_VOCABULARY in self.reasons:
@@ -105,25 +106,23 @@ class DigestBuilder:
                 self._words.add(word)
                 self._word_bytes = size
 
-    def _addresses_that_fit(
-        self, identity: JsonObject, source_bytes: int, vocabulary: list[str]
-    ) -> tuple[list[str], list[Address]]:
-        """The longest start of the addresses beside the whole vocabulary."""
-        room = self.max_cache_bytes - len(self._written(identity, source_bytes, vocabulary, [])[1])
-        return vocabulary, self.addresses[: _fitting(self.addresses, room)]
-
-    def _words_that_fit(
-        self, identity: JsonObject, source_bytes: int, vocabulary: list[str]
-    ) -> tuple[list[str], list[Address]]:
-        """The longest start of the vocabulary, without addresses."""
-        room = self.max_cache_bytes - len(self._written(identity, source_bytes, [], [])[1])
-        return vocabulary[: _fitting(vocabulary, room)], []
+    def _longest(
+        self, items: Sequence[T], write: Callable[[Sequence[T]], tuple[JsonObject, bytes]]
+    ) -> tuple[JsonObject, bytes] | None:
+        """The record with the longest start of `items` that fits the bound; None when it fits with none."""
+        count = _fitting(items, self.max_cache_bytes - len(write([])[1]))
+        # The numbers within the record grow with it, by some digits.
+        for kept in range(count, -1, -1):
+            written = write(items[:kept])
+            if len(written[1]) <= self.max_cache_bytes:
+                return written
+        return None
 
     def _written(
         self,
         identity: JsonObject,
         source_bytes: int,
-        vocabulary: list[str],
+        vocabulary: Sequence[str],
         addresses: Sequence[Address],
     ) -> tuple[JsonObject, bytes]:
         reasons = sorted(self.reasons)

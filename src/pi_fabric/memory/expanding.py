@@ -8,6 +8,7 @@ import msgspec
 
 from pi_fabric.base.errors import RequestError
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_array, is_finite_number
+from pi_fabric.memory.branch_facts import FACT_TYPE
 from pi_fabric.memory.building import SOURCE_UNAVAILABLE
 from pi_fabric.memory.discovery import Found
 from pi_fabric.memory.hydration import hydrate, stale_pointer
@@ -141,12 +142,12 @@ def expanded(entry: Entry) -> JsonObject:
 
 def _matches(kind: str, address: str, entries: Sequence[Entry]) -> Iterator[int]:
     exact = [
-        entry.index
-        for entry in entries
-        if address == (entry.entry_id if kind == "entry_id" else entry.address)
+        entry for entry in entries if address == (entry.entry_id if kind == "entry_id" else entry.address)
     ]
+    # What a branch summary tells again of an operation is not a second one.
+    told_first = [entry for entry in exact if entry.type != FACT_TYPE]
     if exact or "/" not in address:
-        return iter(exact)
+        return (entry.index for entry in (told_first if len(told_first) == 1 else exact))
     teller, _, what = address.partition("/")
     return iter([entry.index for entry in entries if entry.entry_id == teller and _tells(entry, what)])
 

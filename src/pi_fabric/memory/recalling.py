@@ -77,7 +77,7 @@ class Searcher:
         return await _off_loop(_answer, query, found, opened.coverage)
 
     async def search_one(self, query: Query, found: Found | None, live: LiveBranch | None) -> JsonObject:
-        """The answer over one session by its name: it is read for the question and stays as cold as it was."""
+        """The answer over one named session: it is read for the question and stays as cold as it was."""
         if found is None:
             return await self.search(query, Opened(coverage=_coverage(0, 0)))
         size = 0 if found.stamp is None else found.stamp.size

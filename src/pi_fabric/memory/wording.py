@@ -24,7 +24,7 @@ REASONS: Final = {
     "max_cold_vocabulary_bytes": "a session has more words than memory.maxColdVocabularyBytes holds",
     "max_cold_cache_bytes": "a session's record is cut at memory.maxColdCacheBytes",
     "max_fold_bytes": "a session has more parts of names than its list of them holds",
-    "source_unavailable": "a session file cannot be read",
+    "source_unavailable": "a session file cannot be read, or is not written yet",
     "source_changed_during_index": "a session was written while it was read; ask again",
     "index_error": "a session could not be indexed",
     "line_too_long": "a line of a session is longer than 64 MiB and was left out",

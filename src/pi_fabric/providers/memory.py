@@ -74,7 +74,8 @@ class RecallArguments(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=
     ) = msgspec.UNSET
     fold: (
         Annotated[
-            bool, msgspec.Meta(description="Also find parts of names, words without accents, and in CJK text")
+            bool,
+            msgspec.Meta(description="Also find parts of names (auth in useAuthToken) and words in CJK text"),
         ]
         | msgspec.UnsetType
     ) = msgspec.UNSET

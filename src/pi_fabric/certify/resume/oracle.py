@@ -1,0 +1,163 @@
+"""Scores a repository from outside the model: files, then a program. It decides alone; nobody is asked.
+
+Reasons hold what a model wrote; whoever shows them scrubs them first.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from pi_fabric.base.process import DEVNULL, PIPE, child_process
+from pi_fabric.certify.resume.fixture import Comparison, Fixture, files_below
+
+# An expected file is something that a person wrote down; whatever is longer differs anyway.
+MAX_COMPARED_BYTES: Final = 4 * 1024 * 1024
+# Of an oracle's output: its last words say what failed.
+_OUTPUT_BYTES: Final = 64 * 1024
+# Of a line or an oracle's last line in a reason.
+_QUOTED_BYTES: Final = 80
+# A model may have changed a thousand files; the first ones say enough.
+MAX_REASONS: Final = 10
+
+
+async def score(
+    fixture: Fixture, repo: Path, *, node: Path, environment: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Compare a repository with what is expected of it, and run the oracle.
+
+    Args:
+        fixture: What is expected.
+        repo: Where a model worked.
+        node: Node, for an oracle that needs it.
+        environment: Of the oracle; must not hold a credential, for it runs what a model wrote.
+
+    Returns:
+        One line for each thing that is wrong, at most `MAX_REASONS` and one that counts the rest; none when
+        the task is done.
+    """
+    reasons = await anyio.to_thread.run_sync(lambda: [*_differences(fixture, repo), *_changes(fixture, repo)])
+    failure = await _run_oracle(fixture, repo, node, environment)
+    reasons += [failure] if failure else []
+    if len(reasons) > MAX_REASONS:
+        reasons = [*reasons[:MAX_REASONS], f"and {len(reasons) - MAX_REASONS} more"]
+    return tuple(reasons)
+
+
+def _differences(fixture: Fixture, repo: Path) -> Iterator[str]:
+    for path, comparison in fixture.expected.items():
+        wanted = fixture.expected_file(path).read_bytes()
+        found = _content(repo, path)
+        reason = found if isinstance(found, str) else _difference(wanted, found, comparison)
+        if reason:
+            yield f"{path}: {reason}"
+
+
+def _difference(wanted: bytes, found: bytes, comparison: Comparison) -> str:
+    if comparison == "json":
+        try:
+            value = json.loads(found)
+        except (ValueError, RecursionError):
+            return "is not JSON"
+        # As text: for Python 1 and true are equal.
+        if _canonical(value) == _canonical(json.loads(wanted)):
+            return ""
+        return _first_line(_canonical(json.loads(wanted)), _canonical(value))
+    if comparison == "bytes":
+        if found == wanted:
+            return ""
+        return _first_line(wanted.decode("utf-8", "replace"), found.decode("utf-8", "replace"))
+    expected, actual = _plain(wanted), _plain(found)
+    return "" if expected == actual else _first_line(expected, actual)
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False)
+
+
+def _plain(data: bytes) -> str:
+    lines = data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
+    return "\n".join(line.rstrip() for line in lines).rstrip("\n")
+
+
+def _first_line(expected: str, actual: str) -> str:
+    wanted, found = expected.split("\n"), actual.split("\n")
+    at = next((n for n, pair in enumerate(zip(wanted, found, strict=False)) if pair[0] != pair[1]), None)
+    if at is None:
+        at = min(len(wanted), len(found))
+    shown = [_quoted(lines[at]) if at < len(lines) else "the end" for lines in (wanted, found)]
+    return f"line {at + 1}: expected {shown[0]}, found {shown[1]}"
+
+
+def _quoted(line: str) -> str:
+    # Not cut here: what is cut can no longer be scrubbed.
+    return f"“{line.strip()}”"
+
+
+def _changes(fixture: Fixture, repo: Path) -> Iterator[str]:
+    for path in fixture.forbidden:
+        original = fixture.repo / path
+        if original.is_file():
+            yield from _change(original, repo, path)
+            continue
+        known = [file.relative_to(fixture.repo).as_posix() for file in files_below(original)]
+        for each in known:
+            yield from _change(fixture.repo / each, repo, each)
+        if (repo / path).is_dir() and not (repo / path).is_symlink():
+            there = (file.relative_to(repo).as_posix() for file in files_below(repo / path))
+            yield from (f"{each}: was added where nothing may change" for each in there if each not in known)
+
+
+def _change(original: Path, repo: Path, path: str) -> Iterator[str]:
+    found = _content(repo, path)
+    if isinstance(found, str):
+        yield f"{path}: must not change, but {found}"
+    elif found != original.read_bytes():
+        yield f"{path}: must not change, but did"
+
+
+def _content(repo: Path, path: str) -> bytes | str:
+    """Bytes of a file, or why there are none; never follows a link out of the repository."""
+    at = repo
+    for part in Path(path).parts:
+        at /= part
+        if at.is_symlink():
+            return "is reached through a link"
+    try:
+        if not at.is_file():
+            return "is not a file" if at.exists() else "is not there"
+        if at.stat().st_size > MAX_COMPARED_BYTES:
+            return f"is larger than {MAX_COMPARED_BYTES // 2**20} MiB"
+        return at.read_bytes()
+    except OSError as error:
+        return f"cannot be read: {error.strerror or error}"
+
+
+async def _run_oracle(fixture: Fixture, repo: Path, node: Path, environment: Mapping[str, str]) -> str:
+    values = {"{python}": sys.executable, "{node}": str(node), "{fixture}": str(fixture.folder)}
+    argv = [_filled(word, values) for word in fixture.oracle]
+    output = bytearray()
+    try:
+        with anyio.move_on_after(fixture.oracle_timeout_s) as limit:
+            async with (
+                child_process(
+                    argv, cwd=repo, env=environment, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+                ) as process,
+                anyio.create_task_group() as readers,
+            ):
+                assert process.stdout is not None
+                assert process.stderr is not None
+                for stream in (process.stdout, process.stderr):
+                    readers.start_soon(partial(_keep_end, stream, output))
+                code = await process.wait()
+                readers.cancel_scope.cancel()
+            return "" if code == 0 else f"the oracle failed ({_how(code)}){_last_line(output)}"
+    except OSError as error:
+        return f"the oracle cannot be started: {error.strerror or error}"
+    assert limit.cancelled_caught
+    return f"the oracle took longer than {fixture.oracle_timeout_s:g} s"
