@@ -19,8 +19,6 @@ from pi_fabric.memory.wording import brief_text, full_text
 # Of a matched entry in a brief answer.
 SNIPPET_CHARS: Final = 240
 NOTHING_FOUND: Final[JsonObject] = {"segments": [], "digestHits": [], "items": []}
-# Of the sessions that a name could mean, in words; the error has them all.
-SHOWN_CANDIDATES: Final = 10
 # Of one segment in a brief answer; the others are counted.
 SHOWN_MATCHES: Final = 5
 
@@ -66,38 +64,41 @@ def brief_answer(query: Query, page: Page, coverage: Coverage) -> JsonObject:
 
 def refused(query: Query, problem: Problem) -> JsonObject:
     """The answer when a range or a source is not there."""
-    return {
-        "scope": query.scope,
-        "query": query.text,
-        "error": problem.to_json(),
-        **NOTHING_FOUND,
-        "text": f"Nothing was searched: {problem.message}.",
-    }
+    answer: JsonObject = {"scope": query.scope, "query": query.text, "error": problem.to_json()}
+    return in_words(query, answer | NOTHING_FOUND)
 
 
 def refused_stale(query: Query, error: JsonObject) -> JsonObject:
     """The answer when a pointer is not to what is there now."""
-    return {
+    answer: JsonObject = {
         "scope": query.scope,
         "query": query.text,
         "branches": query.branches,
         "error": error,
-        **NOTHING_FOUND,
-        "text": f"Nothing was searched: {error['message']}.",
     }
+    return in_words(query, answer | NOTHING_FOUND)
+
+
+def in_words(query: Query, answer: JsonObject) -> JsonObject:
+    """An answer that is an error, as its detail wants it.
+
+    A brief one says it in words as well, and has empty lists: a program that looks for hits then finds none.
+    """
+    if query.detail == "full":
+        return answer
+    message = answer["error"]["message"]
+    return NOTHING_FOUND | answer | {"text": f"Nothing was searched: {message}."}
 
 
 def ambiguous(session: str, candidates: Sequence[str]) -> JsonObject:
     """The answer when an id means several files."""
-    message = f"{len(candidates)} sessions have this name; name one by its path"
     error: JsonObject = {
         "code": "ambiguous_session",
-        "message": message,
+        "message": f"{len(candidates)} sessions have this name; name one by its path",
         "session": session,
         "candidates": list(candidates),
     }
-    names = "\n".join(f"- {path}" for path in candidates[:SHOWN_CANDIDATES])
-    return {"error": error, "text": f"Nothing was searched: {message}.\n{names}"}
+    return {"error": error}
 
 
 def _answer(

@@ -17,7 +17,7 @@ from pi_fabric.base.paths import agent_dir, expand_home
 from pi_fabric.config.model import MemoryConfig
 from pi_fabric.history.session.claude import claude_root
 from pi_fabric.history.session.codex import codex_root
-from pi_fabric.memory.answers import NOTHING_FOUND, ambiguous
+from pi_fabric.memory.answers import ambiguous, in_words
 from pi_fabric.memory.cache import Cache
 from pi_fabric.memory.cleanup import Cleaner, CleanupBudget
 from pi_fabric.memory.discovery import Found, Listing, Root, Scopes, find_file, list_sessions, newest
@@ -98,9 +98,7 @@ class Memory:
         asked = await self._asked(cwd, current)
         selection = await anyio.to_thread.run_sync(asked.scopes.select, query.scope)
         if selection.candidates:
-            answer = ambiguous(_target(query.scope), selection.candidates)
-            # A program that looks for hits finds none, and not that there is no such list.
-            return answer if query.detail == "full" else NOTHING_FOUND | answer
+            return in_words(query, ambiguous(_target(query.scope), selection.candidates))
         index = self._indexes[query.branches]
         searcher = Searcher(index.cold, self._config, self._regex)
         if query.names_session:
