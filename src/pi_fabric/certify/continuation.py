@@ -6,7 +6,7 @@ nowhere else; an oracle outside scores the files.
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -105,7 +105,13 @@ TASKS: Final = (
 
 
 async def continue_work(
-    driver: PiDriver, phase: Phase, *, folder: Path, session_dir: Path, node: Path
+    driver: PiDriver,
+    phase: Phase,
+    *,
+    folder: Path,
+    session_dir: Path,
+    node: Path,
+    recollect: Callable[[Mapping[str, str], Path], Recollection] = Recollection,
 ) -> None:
     """Hand each task over and let it be finished; see `CHECKS`."""
     for number, task in enumerate(TASKS):
@@ -115,7 +121,7 @@ async def continue_work(
         await anyio.to_thread.run_sync(write_files, repository, task.files)
         handoff = folder / f"handoff-{number}.json"
         await hand_over(driver, task, repository, session_dir, handoff)
-        recollection = Recollection(driver.environ, repository)
+        recollection = recollect(driver.environ, repository)
         try:
             told = await resume(handoff, recollection, repository)
         except HandoffFailed as error:

@@ -74,11 +74,14 @@ async def remember(
     rare = await _make_sessions(driver, archive, progress)
     await _find_rare_fact(phase, recollection, rare, archive.sessions)
     await _expand_addresses(phase, recollection, endurance)
-    phase.figures["sourceBytes"] = await anyio.to_thread.run_sync(_bytes_below, archive.session_dir.parent)
+    agent_dir = Path(driver.environ["PI_CODING_AGENT_DIR"])
+    sizes = {"sourceBytes": agent_dir / "sessions", "cacheBytes": agent_dir / "fabric"}
+    for name, folder in sizes.items():
+        phase.figures[name] = await anyio.to_thread.run_sync(_bytes_below, folder)
 
 
 def _bytes_below(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*.jsonl"))
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 async def _make_sessions(

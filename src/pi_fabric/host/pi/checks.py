@@ -19,14 +19,13 @@ from pi_fabric.base.process import PIPE, child_process
 from pi_fabric.config.jsonfile import read_json_object
 from pi_fabric.config.trust import TrustState, stored_trust
 from pi_fabric.host.pi.install import is_installed, python_path
+from pi_fabric.host.pi.node import NODE_FLOOR, node_version, version_number
 from pi_fabric.host.pi.program import FLOOR, PACKAGE, PARTS, PIPELINE, PiProgram, find_pi, inspect
 from pi_fabric.host.pi.wire import PROTOCOL
 
 Status = Literal["ok", "note", "missing"]
 # Pi itself waits this long for the first answer.
 START_TIMEOUT_S = 15.0
-# The oldest Node that Pi runs on.
-NODE_FLOOR = (22, 19)
 MAX_LINE_BYTES = 1024 * 1024
 _TRUST = {
     "stored": "trusted by your decision",
@@ -77,10 +76,9 @@ async def _node(environ: Mapping[str, str]) -> Finding:
     fix = f"install Node {NODE_FLOOR[0]}.{NODE_FLOOR[1]} or later, which Pi runs on"
     if found is None:
         return Finding(name="node", status="missing", text="there is no node on PATH", fix=fix)
-    version = await _first_line([found, "--version"], environ)
-    number = tuple(int(part) for part in version.lstrip("v").split(".")[:2] if part.isdigit())
+    version = await node_version(Path(found), environ)
     text = f"{version or 'no version'} ({found})"
-    if number < NODE_FLOOR:
+    if version_number(version) < NODE_FLOOR:
         return Finding(name="node", status="missing", text=f"{text} is too old", fix=fix)
     return Finding(name="node", status="ok", text=text)
 
@@ -210,12 +208,3 @@ def _answer(line: bytes) -> tuple[JsonObject | None, str]:
     if is_object(result):
         return result, ""
     return None, str(error.get("message")) if is_object(error) else "its answer is empty"
-
-
-async def _first_line(argv: list[str], environ: Mapping[str, str]) -> str:
-    with anyio.move_on_after(START_TIMEOUT_S):
-        async with child_process(argv, env=environ) as process:
-            assert process.stdout is not None
-            chunks = [chunk async for chunk in process.stdout]
-            return b"".join(chunks).decode("utf-8", "replace").strip().partition("\n")[0]
-    return ""

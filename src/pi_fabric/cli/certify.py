@@ -1,0 +1,119 @@
+"""`pi-fabric certify`: proves that context and memory hold, against an installed Pi; offline."""
+
+import os
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import anyio
+import typer
+
+from pi_fabric.base.errors import FabricError, RequestError, Unavailable
+from pi_fabric.base.jsonvalue import stringify
+from pi_fabric.cli.output import ExitCode, emit, say, table_console
+from pi_fabric.host.pi.node import find_node
+from pi_fabric.host.pi.program import PACKAGE, PiProgram, find_pi, inspect
+
+if TYPE_CHECKING:
+    from pi_fabric.certify.context import Report, Tell
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
+
+_EPILOG = (
+    "Exit codes: 0 everything holds, 1 something does not, 6 no Pi or no Node."
+    " Example: pi-fabric certify context --json report.json"
+)
+
+
+@app.callback()
+def certify() -> None:
+    """Prove what Fabric promises, against the Pi that is installed."""
+
+
+@app.command(epilog=_EPILOG)
+def context(
+    *,
+    pi: Annotated[
+        list[Path] | None,
+        typer.Option(help="Pi's executable; may be repeated. Else the one on PATH.", exists=True),
+    ] = None,
+    json_path: Annotated[
+        Path | None, typer.Option("--json", metavar="PATH", help="Also write the report to a file.")
+    ] = None,
+    short: Annotated[
+        bool, typer.Option("--short", help="10 compactions and 50 sessions: quick, and no certification.")
+    ] = False,
+) -> None:
+    """Certify compaction, memory and continuation; about ten seconds a version.
+
+    Uses the installed Pi's own functions and Fabric's extension, without a model and without the network.
+    Prints a summary, then the whole report as JSON.
+    """
+    if json_path is not None and not json_path.absolute().parent.is_dir():
+        raise RequestError("--json", f"the folder of {json_path} does not exist")
+    report = anyio.run(_certify, _programs(pi), short)
+    _print(report)
+    text = stringify(report.to_json(), indent=2)
+    if json_path is not None:
+        _write(json_path, text)
+    emit(text)
+    if not report.holds:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+async def _certify(programs: Sequence[PiProgram], is_short: bool) -> "Report":
+    from pi_fabric.certify.context import Certification, Size  # noqa: PLC0415 - `--help` does without
+
+    size = Size.short() if is_short else Size()
+    node = await find_node(os.environ)
+    with _progress() as tell:
+        return await Certification(node=node, environ=os.environ, size=size).run(programs, tell)
+
+
+def _programs(chosen: Sequence[Path] | None) -> list[PiProgram]:
+    if not chosen:
+        found = find_pi(os.environ.get("PATH"))
+        if found is None:
+            raise Unavailable("There is no Pi on PATH", f"Name one with --pi, or: npm install -g {PACKAGE}")
+        return [found]
+    return [_program(path) for path in chosen]
+
+
+def _program(path: Path) -> PiProgram:
+    found = inspect(path)
+    if found is None:
+        raise RequestError("--pi", f"{path} is not part of {PACKAGE}")
+    return found
+
+
+@contextmanager
+def _progress() -> Generator["Tell"]:
+    """One line on a terminal that tells the phase at hand, gone at the end."""
+    if not sys.stderr.isatty():
+        yield lambda _name, _done, _of: None
+        return
+    from rich.console import Console  # noqa: PLC0415 - only a terminal pays for rich
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("certifying", total=None)
+        yield lambda name, done, of: bar.update(task, description=name, completed=done, total=of)
+
+
+def _print(report: "Report") -> None:
+    from pi_fabric.certify.summary import summarize  # noqa: PLC0415 - after the work, nobody waits for rich
+
+    with table_console() as console:
+        for part in summarize(report):
+            console.print(part)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise FabricError(f"{path} cannot be written: {error.strerror or error}") from error
+    say(f"pi-fabric: the report is in {path}")
