@@ -202,12 +202,13 @@ class Refresher:
             else:
                 rows.append(one.row)
                 plan.rows[one.file] = one.row
-        before = [self._catalogue.rows.get(row.file) for row in rows]
+        before = [old for row in rows if (old := self._catalogue.rows.get(row.file)) is not None]
         self._catalogue.update(rows)
+        for old in before:
+            self._records.forget(old.record)
+            if old.tier == "hot":
+                self._cache.remove_group(old.group)
         self._records.note(rows)
-        for row in before:
-            if row is not None and row.tier == "hot":
-                self._cache.remove_group(row.group)
 
     def _result(self, wanted: Wanted, plan: "_Plan") -> Refreshed:
         rows = {one.path: plan.rows[one.path] for one in wanted.found if one.path in plan.rows}
