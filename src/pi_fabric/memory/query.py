@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from pi_fabric.base.errors import RequestError
-from pi_fabric.base.jsonvalue import Json, JsonObject, is_finite_number, is_number, is_object
+from pi_fabric.base.jsonvalue import Json, JsonObject, is_finite_number, is_number, is_object, scrub
 from pi_fabric.base.jstext import is_blank, trim
 from pi_fabric.memory.discovery import SESSION_PREFIX
 from pi_fabric.memory.folding import alternatives
@@ -222,8 +222,9 @@ def _one_of(args: JsonObject, key: str, words: Sequence[str], ref: str = _RECALL
 
 
 def _text(args: JsonObject, key: str) -> str | None:
+    """A text as one in a log is read: half a surrogate pair is U+FFFD."""
     value = args.get(key)
-    return value if isinstance(value, str) else None
+    return scrub(value) if isinstance(value, str) else None
 
 
 def _number(args: JsonObject, key: str) -> Number | None:
