@@ -41,6 +41,9 @@ _INDEX_DIGITS = 10
 _MAX_INTEGER_CHARS = 400
 # Below this Python turns to exponents where JavaScript does not yet.
 _PLAIN_FLOAT_MIN = 1e-4
+# What JavaScript may write otherwise: a number with a point or an exponent, a long one, an object's key that
+# is an index. Texts may look like it, and are then looked at more closely.
+_MAY_DIFFER = re.compile(rb'(?:^|[\[,:])-?\d+(?:[.eE]|\d{15})|[{,]"\d')
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
 
@@ -148,10 +151,12 @@ def stringify(value: Json, *, indent: int = 0) -> str:
     Integer-like keys come first in ascending order, numbers print as JavaScript prints them, lone
     surrogates are escaped. Shapes: dict, list, tuple, str, bool, int, float, None.
     """
-    if not indent and _is_plain(value):
+    if not indent:
         # What is nested deeper than the fast encoder goes, or holds lone surrogates, is written below.
-        with suppress(RecursionError, UnicodeEncodeError):
-            return _encoder.encode(value).decode()
+        with suppress(RecursionError, UnicodeEncodeError, OverflowError):
+            data = _encoder.encode(value)
+            if _MAY_DIFFER.search(data) is None or _is_plain(value):
+                return data.decode()
     return "".join(_flattened(_pieces(value, " " * indent, "\n" if indent else "")))
 
 

@@ -157,7 +157,9 @@ class Catalogue:
             # What a writer left half done becomes a line of its own.
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
                 data = b"\n" + data
-            stream.write(data)
+            # A disk that fills up takes a part, and says so with the next.
+            while data:
+                data = data[stream.write(data) :]
 
     def _rewrite(self) -> None:
         data = b"".join(_encoder.encode(_Line(row=row)) + b"\n" for row in self.rows.values())

@@ -5,6 +5,7 @@ import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ import msgspec
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from pi_fabric.base.errors import StoreError
 from pi_fabric.base.process import child_process, inherited_environment
 from pi_fabric.memory.building import INDEX_ERROR, Built, Options, Task
 from pi_fabric.memory.cache import Cache
@@ -29,6 +31,8 @@ _ANSWER_TIMEOUT_S: Final = 600.0
 
 Sink = Callable[[list[Built]], Awaitable[None]]
 
+_decoder: Final = msgspec.json.Decoder(list[Built] | str)
+
 
 def grouped(tasks: Sequence[tuple[Task, int]]) -> list[list[Task]]:
     """Tasks in groups of bounded size; each comes with the bytes of its source."""
@@ -43,6 +47,13 @@ def grouped(tasks: Sequence[tuple[Task, int]]) -> list[list[Task]]:
     return groups
 
 
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    tasks: Sequence[Task]
+    is_retry: bool = False
+    """True when a worker has died of them already."""
+
+
 async def build_with_workers(
     cache: Cache, options: Options, groups: Sequence[Sequence[Task]], sink: Sink
 ) -> None:
@@ -50,25 +61,37 @@ async def build_with_workers(
 
     A worker that dies takes nothing with it: its tasks are tried again one by one, and one that ends a
     worker a second time is told as not built.
+
+    Raises:
+        OSError: If a worker cannot be started, or cannot write.
+        StoreError: As `sink` does.
     """
-    queue = deque(list(group) for group in groups)
+    queue = deque(_Batch(group) for group in groups)
     order = msgspec.json.encode(Order(folder=str(cache.folder), options=options)) + b"\n"
     giving = anyio.Lock()
+    failures: list[OSError | StoreError] = []
 
     async def give(built: list[Built]) -> None:
         async with giving:
             await sink(built)
 
     async def work() -> None:
-        while queue:
-            await _run_worker(order, queue, give)
+        try:
+            while queue:
+                await _run_worker(order, queue, give)
+        except (OSError, StoreError) as error:
+            # Raised below as it is and not within a group.
+            failures.append(error)
+            group.cancel_scope.cancel()
 
     async with anyio.create_task_group() as group:
         for _ in range(min(_processors(), MAX_WORKERS, len(queue))):
             group.start_soon(work)
+    if failures:
+        raise failures[0]
 
 
-async def _run_worker(order: bytes, queue: deque[list[Task]], give: Sink) -> None:
+async def _run_worker(order: bytes, queue: deque[_Batch], give: Sink) -> None:
     """One worker's life: until the queue is empty or the worker fails."""
     argv = [sys.executable, "-m", "pi_fabric.memory.worker"]
     env = inherited_environment({"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)})
@@ -76,22 +99,24 @@ async def _run_worker(order: bytes, queue: deque[list[Task]], give: Sink) -> Non
         assert process.stdin is not None
         assert process.stdout is not None
         answers = BufferedByteReceiveStream(process.stdout)
-        decoder = msgspec.json.Decoder(list[Built])
         with suppress(anyio.BrokenResourceError):
             await process.stdin.send(order)
         while queue:
-            tasks = queue.popleft()
-            answer = await _ask(process, answers, tasks)
+            batch = queue.popleft()
+            answer = await _ask(process, answers, batch.tasks)
             if answer is None:
-                if len(tasks) == 1:
-                    await give([Built(file=tasks[0].file, problem=INDEX_ERROR)])
+                if batch.is_retry:
+                    await give([Built(file=task.file, problem=INDEX_ERROR) for task in batch.tasks])
                 else:
-                    queue.extend([task] for task in tasks)
+                    queue.extend(_Batch([task], is_retry=True) for task in batch.tasks)
                 return
-            await give(decoder.decode(answer))
+            built = _decoder.decode(answer)
+            if isinstance(built, str):
+                raise OSError(built)
+            await give(built)
 
 
-async def _ask(process: Process, answers: BufferedByteReceiveStream, tasks: list[Task]) -> bytes | None:
+async def _ask(process: Process, answers: BufferedByteReceiveStream, tasks: Sequence[Task]) -> bytes | None:
     """The line that answers a group; None when the worker failed."""
     assert process.stdin is not None
     try:

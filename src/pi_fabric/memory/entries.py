@@ -1,12 +1,11 @@
 """Raw lines of a session as normalized entries: structure decides, and nothing here raises for content."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
 
 from pi_fabric.base.jsonvalue import Json, JsonObject, array_or_empty, is_object, text_or_empty
-from pi_fabric.base.jstext import is_blank
 from pi_fabric.history.content import text_of
 from pi_fabric.history.events.model import BASH_TOOL, FABRIC_TOOL
 from pi_fabric.memory.branch_facts import DUPLICATE_OPERATION, Carrier, FactReader
@@ -35,14 +34,24 @@ _ROLES: Final = {
 
 
 class EntryReader:
-    """Normalizes the chosen lines of one session, in their order."""
+    """Normalizes the chosen lines of one session, in their order.
 
-    def __init__(self, *, session_file: str, privacy: Privacy) -> None:
+    Args:
+        session_file: Its path.
+        privacy: Which bodies become text.
+        wants_text: Told an entry's index, says whether its text and record are wanted; without them an entry
+            costs a fraction. What it counts, where it is and whether it is told at all stay the same.
+    """
+
+    def __init__(
+        self, *, session_file: str, privacy: Privacy, wants_text: Callable[[int], bool] | None = None
+    ) -> None:
         self.count = 0
         """Entries so far, and the index of the next one."""
         self._session_file = session_file
         self._session_id = ""
         self._privacy = privacy
+        self._wants_text = wants_text or _always
         self._facts = FactReader(privacy)
         self._reasons: set[str] = set()
         self._entry_ids: set[str] = set()
@@ -88,12 +97,14 @@ class EntryReader:
         message = raw.get("message")
         said = message if kind == "message" and is_object(message) else {}
         role = _ROLES[kind] or said.get("role")
-        role = role if isinstance(role, str) else None
-        text = self._text(raw, said, role)
-        if role is None and is_blank(text):
+        if not isinstance(role, str):
+            # What nobody is known to have said has no text either.
             return None
+        is_wanted = self._wants_text(self.count)
+        text = self._text(raw, said, role) if is_wanted else ""
         calls = _tool_calls(said) if role == "assistant" else []
-        paths = [path for call in calls for path in named_paths(call.get("arguments"))]
+        told = calls if is_wanted else ()
+        paths = [path for call in told for path in named_paths(call.get("arguments"))]
         return Entry(
             session_file=self._session_file,
             session_id=self._session_id,
@@ -110,7 +121,7 @@ class EntryReader:
             files_touched=list(dict.fromkeys(paths)) or msgspec.UNSET,
         )
 
-    def _text(self, raw: JsonObject, said: JsonObject, role: str | None) -> str:
+    def _text(self, raw: JsonObject, said: JsonObject, role: str) -> str:
         match role:
             case "user":
                 return text_of(said.get("content"))
@@ -143,10 +154,18 @@ class EntryReader:
         )
         teller = raw["message"] if entry.type == "message" and is_object(raw.get("message")) else raw
         if entry.role == "toolResult" and entry.tool_name == FABRIC_TOOL:
-            yield from traced_operations(teller.get("details"), place, self._privacy)
+            yield from traced_operations(teller.get("details"), place, self._privacy, self._wants_next)
         elif entry.role == "branchSummary":
             carrier = Carrier(place=place, from_id=_text_or_none(teller.get("fromId")))
-            yield from self._facts.entries(teller.get("details"), carrier)
+            yield from self._facts.entries(teller.get("details"), carrier, self._wants_next)
+
+    def _wants_next(self, place: int) -> bool:
+        """Whether the text of the entry `place` places after the line's own is wanted."""
+        return self._wants_text(self.count + 1 + place)
+
+
+def _always(_index: int) -> bool:
+    return True
 
 
 def cut_text(entry: Entry, max_chars: int) -> None:
@@ -161,7 +180,7 @@ def _tool_calls(message: JsonObject) -> list[JsonObject]:
     return [part for part in parts if is_object(part) and part.get("type") == "toolCall"]
 
 
-def _tool_name(message: JsonObject, role: str | None, calls: list[JsonObject]) -> str | None:
+def _tool_name(message: JsonObject, role: str, calls: list[JsonObject]) -> str | None:
     if role == "assistant":
         return _text_or_none(calls[0].get("name")) if calls else None
     if role == "bashExecution":

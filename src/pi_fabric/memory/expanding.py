@@ -87,12 +87,12 @@ def expand_session(request: ExpandRequest, found: Found, live: LiveBranch | None
             "branches": request.branches,
             "lineageFingerprint": hydrated.lineage.fingerprint,
         }
-        chosen = choose(request, hydrated.light_entries())
+        outline = hydrated.outline()
+        chosen = choose(request, outline.entries)
         if isinstance(chosen, Problem):
             head = bound if chosen.is_bound else named
             return head | {"error": chosen.to_json(), "expanded": []}
-        wanted = frozenset(entry.index for entry in chosen)
-        entries = hydrated.pick(chosen, wanted.__contains__)
+        entries = hydrated.pick(outline, chosen)
     except (OSError, SourceChanged):
         problem = {"code": SOURCE_UNAVAILABLE, "message": f"{found.path} cannot be read"}
         return named | {"error": problem, "expanded": []}
@@ -105,8 +105,8 @@ def not_found(request: ExpandRequest) -> JsonObject:
     return {"session": request.session, "error": problem, "expanded": []}
 
 
-def choose(request: ExpandRequest, entries: Sequence[Entry]) -> list[Entry] | Problem:
-    """The entries that a request means, in their order and each once.
+def choose(request: ExpandRequest, entries: Sequence[Entry]) -> frozenset[int] | Problem:
+    """The indices of the entries that a request means.
 
     An address means exactly one entry or nothing is opened. One that a summary prints of a phase, a call or
     a command is opened by the entry that tells of it.
@@ -124,7 +124,7 @@ def choose(request: ExpandRequest, entries: Sequence[Entry]) -> list[Entry] | Pr
         if len(matches) != 1:
             return _not_one(kind, address, len(matches))
         chosen.add(matches[0])
-    return [entries[index] for index in sorted(chosen)]
+    return frozenset(chosen)
 
 
 def expanded(entry: Entry) -> JsonObject:

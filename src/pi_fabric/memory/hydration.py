@@ -1,7 +1,8 @@
 """Reading one session for one question: its entries as they are now, and whether a pointer still fits."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from pi_fabric.base.jsonvalue import JsonObject
@@ -10,7 +11,7 @@ from pi_fabric.memory.entries import EntryReader
 from pi_fabric.memory.lineage import Lineage, LiveBranch
 from pi_fabric.memory.model import Branches, Entry, Privacy
 from pi_fabric.memory.query import Expected
-from pi_fabric.memory.source import MAX_HELD_BYTES, Source, SourceChanged
+from pi_fabric.memory.source import Source, SourceChanged
 
 # A session that is written again and again while it is read is given up after this many readings.
 _ATTEMPTS = 5
@@ -31,37 +32,69 @@ class Hydrated:
             expected.lineage in (None, self.lineage.fingerprint)
         )
 
-    @property
-    def is_large(self) -> bool:
-        """True when its entries are read again each time and must not all be held."""
-        return self.source.stamp.size > MAX_HELD_BYTES
-
-    def entries(self, reasons: set[str] | None = None) -> Iterator[Entry]:
-        """All entries with their whole text.
+    def entries(
+        self, reasons: set[str] | None = None, *, wants_text: Callable[[int], bool] | None = None
+    ) -> Iterator[Entry]:
+        """All entries in their order.
 
         Args:
             reasons: Takes in, at the end, what makes them less than the source tells.
+            wants_text: Told an entry's index, says whether its text is wanted; None for all.
 
         Raises:
             SourceChanged: If a file too large to hold is another one by now.
         """
-        reader = EntryReader(session_file=self.source.path, privacy=self.privacy)
+        reader = EntryReader(session_file=self.source.path, privacy=self.privacy, wants_text=wants_text)
         for session_id, raw in self.source.entries(self.lineage):
             yield from reader.read(session_id, raw)
         if reasons is not None:
             reasons |= reader.reasons | self.lineage.reasons | self.source.reasons
 
-    def light_entries(self) -> list[Entry]:
-        """All entries; of a large session without their texts."""
-        if not self.is_large:
-            return list(self.entries())
-        return [_lightened(entry) for entry in self.entries()]
+    def outline(self) -> "Outline":
+        """All entries without their texts."""
+        reader = EntryReader(
+            session_file=self.source.path, privacy=self.privacy, wants_text=lambda _index: False
+        )
+        outline = Outline()
+        for line in self.source.entries(self.lineage):
+            if self.source.is_held:
+                outline.starts.append(reader.count)
+                outline.lines.append(line)
+            outline.entries += reader.read(*line)
+        return outline
 
-    def pick(self, chosen: list[Entry], is_wanted: Callable[[int], bool]) -> list[Entry]:
-        """The chosen entries with their texts."""
-        if not self.is_large:
-            return chosen
-        return [entry for entry in self.entries() if is_wanted(entry.index)]
+    def pick(self, outline: "Outline", indices: frozenset[int]) -> list[Entry]:
+        """Some entries with their whole texts, in their order.
+
+        Raises:
+            SourceChanged: If a file too large to hold is another one by now.
+        """
+        if not self.source.is_held:
+            entries = self.entries(wants_text=indices.__contains__)
+            return [entry for entry in entries if entry.index in indices]
+        return [self._read_again(outline, index) for index in sorted(indices)]
+
+    def _read_again(self, outline: "Outline", index: int) -> Entry:
+        """One entry, from its line alone."""
+        known = outline.entries[index]
+        line = outline.lines[bisect_right(outline.starts, index) - 1]
+        reader = EntryReader(session_file=self.source.path, privacy=self.privacy)
+        # A line by itself tells facts that earlier ones told already; the address says which one is meant.
+        entries = reader.read(*line)
+        entry = next(one for one in entries if (one.type, one.entry_id) == (known.type, known.entry_id))
+        entry.index = index
+        return entry
+
+
+@dataclass(slots=True)
+class Outline:
+    """Entries without their texts, and the lines that they come from."""
+
+    entries: list[Entry] = field(default_factory=list[Entry])
+    lines: list[tuple[str, JsonObject]] = field(default_factory=list[tuple[str, JsonObject]])
+    """Of a session that is held; none of one that is read again."""
+    starts: list[int] = field(default_factory=list[int])
+    """Index of the first entry of each line; a line without entries begins where the next one does."""
 
 
 def hydrate(found: Found, branches: Branches, live: LiveBranch | None, privacy: Privacy) -> Hydrated:
@@ -96,8 +129,3 @@ def stale_pointer(hydrated: Hydrated, expected: Expected) -> JsonObject:
     if expected.lineage is not None:
         error["expectedLineageFingerprint"] = expected.lineage
     return error
-
-
-def _lightened(entry: Entry) -> Entry:
-    entry.text = ""
-    return entry

@@ -1,7 +1,7 @@
 """Operations of a program as entries of their own, from the trace of the result that tells them."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,21 +30,32 @@ class Place:
     timestamp: Number | None
 
 
-def traced_operations(details: Json, place: Place, privacy: Privacy) -> Iterator[Entry]:
-    """One entry for each operation of a valid trace, in its order; legacy audits are no source here."""
+def traced_operations(
+    details: Json, place: Place, privacy: Privacy, wants_text: Callable[[int], bool]
+) -> Iterator[Entry]:
+    """One entry for each operation of a valid trace, in its order; legacy audits are no source here.
+
+    Args:
+        details: Of the result, any JSON.
+        place: The result's entry.
+        privacy: Whether results are kept.
+        wants_text: Told the operation's place, from 0, says whether its text and record are wanted.
+    """
     if not is_object(details) or "trace" not in details:
         return
-    for event in nested_events(details, place.entry_id, itertools.count(1)):
-        if isinstance(event, FabricOperation):
+    events = nested_events(details, place.entry_id, itertools.count(1))
+    operations = (event for event in events if isinstance(event, FabricOperation))
+    for number, event in enumerate(operations):
+        entry = operation_entry(event, place)
+        if wants_text(number):
             record = operation_record(event, {"sequence": int(event.subordinal)}, privacy)
             paths = traced_paths(event.ref, event.args)
-            yield operation_entry(event, record, place, paths=paths, label="fabricOperation ref")
+            tell_operation(entry, record, paths=paths, label="fabricOperation ref")
+        yield entry
 
 
-def operation_entry(
-    event: FabricOperation, record: JsonObject, place: Place, *, paths: list[str], label: str
-) -> Entry:
-    """The entry of one operation; its text is the whole record."""
+def operation_entry(event: FabricOperation, place: Place) -> Entry:
+    """The entry of one operation, without its text."""
     return Entry(
         session_file=place.session_file,
         session_id=place.session_id,
@@ -54,7 +65,7 @@ def operation_entry(
         type="fabric_operation",
         role=OPERATION_ROLE,
         tool_name=event.tool,
-        text=f"{label} {event.ref}\n{stringify(record)}",
+        text="",
         timestamp=place.timestamp,
         is_error=event.outcome != "succeeded",
         truncated=False,
@@ -64,9 +75,14 @@ def operation_entry(
         provider=msgspec.UNSET if event.provider is None else event.provider,
         action=msgspec.UNSET if event.action is None else event.action,
         outcome=event.outcome,
-        operation=record,
-        files_touched=paths or msgspec.UNSET,
     )
+
+
+def tell_operation(entry: Entry, record: JsonObject, *, paths: list[str], label: str) -> None:
+    """Give an operation's entry its record, and its text, which is the whole record."""
+    entry.operation = record
+    entry.files_touched = paths or msgspec.UNSET
+    entry.text = f"{label} {entry.ref}\n{stringify(record)}"
 
 
 def operation_record(event: FabricOperation, place: JsonObject, privacy: Privacy) -> JsonObject:

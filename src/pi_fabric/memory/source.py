@@ -70,6 +70,11 @@ class Source:
             self._check_unchanged(stream)
         self.head = read_head(start, kind)
 
+    @property
+    def is_held(self) -> bool:
+        """True when all lines are in memory; a larger file is read again for each look at them."""
+        return self._held is not None
+
     def entries(self, lineage: Lineage) -> Iterator[tuple[str, JsonObject]]:
         """The lines of a lineage that are objects, in its order, each with the id of the header before it.
 

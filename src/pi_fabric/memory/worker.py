@@ -1,7 +1,7 @@
 """A process that builds records: `python -m pi_fabric.memory.worker`.
 
 The first line of its input is an `Order`, each line after it a list of `Task`; each is answered by a line
-with a list of `Built`. It ends when its input does.
+with a list of `Built`, or with a text when the index cannot be written. It ends when its input does.
 """
 
 import sys
@@ -28,7 +28,11 @@ def main() -> None:
     builder = Builder(Cache(Path(order.folder)), order.options)
     decoder = msgspec.json.Decoder(list[Task])
     while line := source.readline():
-        answers.write(msgspec.json.encode(builder.build(decoder.decode(line))) + b"\n")
+        try:
+            answer = builder.build(decoder.decode(line))
+        except OSError as error:
+            answer = str(error)
+        answers.write(msgspec.json.encode(answer) + b"\n")
         answers.flush()
 
 
