@@ -3,6 +3,7 @@
 The files are the only truth: nothing here asks the index which sessions exist.
 """
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,6 +62,8 @@ class Selection:
     """Newest first."""
     candidates: tuple[str, ...] = ()
     """Files that an id could mean when it means several; nothing is then selected."""
+    hidden: tuple[str, ...] = ()
+    """Folders and files that could not be looked at, and may belong here."""
 
 
 def list_sessions(roots: Iterable[Root]) -> Listing:
@@ -119,9 +122,9 @@ class Scopes:
         """The sessions of a scope; a word that is none means the current session."""
         name = scope.strip()
         if name == "global":
-            return Selection(found=list(self._listing.found))
+            return Selection(found=list(self._listing.found), hidden=tuple(self._listing.unreadable))
         if name == "project":
-            return Selection(found=self.of_project())
+            return Selection(found=self.of_project(), hidden=self._hidden_of_project())
         if name.startswith(SESSION_PREFIX):
             return self._named(name.removeprefix(SESSION_PREFIX).strip())
         return Selection(found=self._current())
@@ -135,15 +138,28 @@ class Scopes:
 
         Where Pi has no folder of that name, and for other agents, the header alone decides.
         """
-        folder = os.path.join(self._roots[0].path, project_folder(self._cwd))  # noqa: PTH118
+        folder, has_folder = self._project_folder()
         inside = f"{folder}{os.sep}"
-        has_folder = os.path.isdir(folder)  # noqa: PTH112
         return [
             one
             for one in self._listing.found
             if (one.path.startswith(inside) and self._head_of(one).cwd in ("", self._cwd))
             or ((one.kind != "pi" or not has_folder) and self._head_of(one).cwd == self._cwd)
         ]
+
+    def _project_folder(self) -> tuple[str, bool]:
+        """Where Pi keeps the project's sessions, and whether that is there."""
+        folder = os.path.join(self._roots[0].path, project_folder(self._cwd))  # noqa: PTH118
+        return folder, os.path.isdir(folder)  # noqa: PTH112
+
+    def _hidden_of_project(self) -> tuple[str, ...]:
+        folder, has_folder = self._project_folder()
+        inside, of_pi = f"{folder}{os.sep}", f"{self._roots[0].path}{os.sep}"
+        return tuple(
+            one
+            for one in self._listing.unreadable
+            if not (has_folder and one.startswith(of_pi)) or f"{one}{os.sep}".startswith(inside)
+        )
 
     def _current(self) -> list[Found]:
         if self._session_file is None:
@@ -215,7 +231,10 @@ def _list_folder(
             elif entry.name.endswith(SUFFIX) and entry.is_file():
                 entry.path.encode()
                 listing.found.append(Found(path=entry.path, kind=kind, stamp=stamp_of(entry.stat())))
-        except (OSError, UnicodeEncodeError):
+        except (OSError, UnicodeEncodeError) as error:
+            if isinstance(error, OSError) and error.errno == errno.ELOOP:
+                # A link that leads to itself hides nothing.
+                continue
             # Gone since it was listed, or with a name that no text can hold.
             if entry.is_symlink() or os.path.lexists(entry.path):
                 listing.unreadable.append(entry.path)

@@ -18,6 +18,7 @@ from pi_fabric.config.model import MemoryConfig
 from pi_fabric.history.session.claude import claude_root
 from pi_fabric.history.session.codex import codex_root
 from pi_fabric.memory.answers import ambiguous, in_words
+from pi_fabric.memory.building import SOURCE_UNAVAILABLE
 from pi_fabric.memory.cache import Cache
 from pi_fabric.memory.cleanup import Cleaner, CleanupBudget
 from pi_fabric.memory.discovery import Found, Listing, Root, Scopes, find_file, list_sessions, newest
@@ -110,7 +111,7 @@ class Memory:
             opened = Opened(
                 hot=snapshot.hot,
                 cold=snapshot.cold,
-                coverage=snapshot.coverage,
+                coverage=snapshot.coverage.with_reasons([SOURCE_UNAVAILABLE] if selection.hidden else ()),
                 is_fold_complete=snapshot.is_fold_complete,
             )
             try:
