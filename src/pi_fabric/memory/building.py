@@ -142,11 +142,12 @@ class Builder:
             max_cache_bytes=self._options.max_cache_bytes,
         )
         folded: set[bytes] = set()
+        seen: set[bytes] = set()
         fold_bytes, is_fold_complete = 0, True
         for entry in self._entries(source, lineage, digest.reasons):
             digest.add(entry)
             if is_fold_complete:
-                fresh = _folded_of(entry.text) - folded
+                fresh = _folded_of(entry.text, seen) - folded
                 fold_bytes += sum(map(len, fresh))
                 is_fold_complete = fold_bytes <= MAX_FOLD_BYTES
                 if is_fold_complete:
@@ -177,7 +178,7 @@ class Builder:
         index = HotIndexBuilder(max_fold_bytes=MAX_FOLD_BYTES)
         reasons: set[str] = set()
         last_ts: Number | None = None
-        with self._cache.replacing(self._cache.record(name)) as new:
+        with self._cache.replacing(self._cache.record(name), also=self._cache.entries(group)) as new:
             identity = self._identity(source, lineage, "hot")
             shard = ShardWriter(new.stream, identity, self._options.max_entry_chars)
             for entry in self._entries(source, lineage, reasons):
@@ -256,9 +257,12 @@ def _shown(role: str | None, tool: str | None, moments: list[Number | None]) -> 
     return Shown(role, tool, min(known, default=None), max(known, default=None), len(known) < len(moments))
 
 
-def _folded_of(text: str) -> set[bytes]:
+def _folded_of(text: str, seen: set[bytes]) -> set[bytes]:
+    """Folded terms of the chunks that were not seen yet; the others have been looked at."""
     found: set[bytes] = set()
     for piece in pieces(text):
-        for chunk in set(chunks(piece)):
+        fresh = set(chunks(piece)) - seen
+        seen |= fresh
+        for chunk in fresh:
             found |= folded_terms(chunk)
     return found

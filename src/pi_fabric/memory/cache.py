@@ -22,6 +22,8 @@ FILE_MODE: Final = 0o600
 OWN_FOLDER: Final = "search-1"
 """Of this version's own files; another version leaves it alone."""
 
+ENTRIES_SUFFIX: Final = ".entries"
+
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 # A name has to fit where file systems allow 255 bytes, with what is put around it.
 _MAX_NAME_CHARS: Final = 120
@@ -70,6 +72,10 @@ class Cache:
         """Held by whoever changes the catalogue or removes files."""
         return self.own / "lock"
 
+    def entries(self, group: str) -> Path:
+        """The record of a hot session under a second name, which stays when another process replaces it."""
+        return self.own / f"{group}{ENTRIES_SUFFIX}"
+
     def rows(self, group: str) -> Path:
         """Rows of a hot session."""
         return self.own / f"{group}.rows"
@@ -93,8 +99,10 @@ class Cache:
         return new.status
 
     @contextmanager
-    def replacing(self, path: Path) -> Generator["NewFile"]:
+    def replacing(self, path: Path, *, also: Path | None = None) -> Generator["NewFile"]:
         """Write a file beside `path` and put it there when the block ends well.
+
+        Where the file system can, it gets the name `also` as well.
 
         Nothing waits for the disk: after a crash of the machine a file may be missing or short, which is
         noticed, and all of it can be made again.
@@ -105,6 +113,9 @@ class Cache:
                 new = NewFile(stream, os.fstat(handle))
                 yield new
                 stream.flush()
+                if also is not None:
+                    with suppress(OSError):
+                        os.link(name, also)
                 os.replace(name, path)  # noqa: PTH105 - a text costs less than a Path here
                 # Of what we wrote, whatever another process puts in its place meanwhile.
                 new.status = os.fstat(handle)
@@ -121,7 +132,7 @@ class Cache:
 
     def remove_group(self, group: str) -> None:
         """Remove what lies beside one or more records."""
-        self.remove(self.rows(group), self.words(group), self.folded(group))
+        self.remove(self.entries(group), self.rows(group), self.words(group), self.folded(group))
 
 
 def record_name(source: str, branches: Branches, tier: Tier) -> str:

@@ -18,7 +18,7 @@ from pi_fabric.memory.digest import Address
 from pi_fabric.memory.model import Branches, named_source
 from pi_fabric.memory.query import Filters, Query, Term, Unit
 from pi_fabric.memory.ranking import idf
-from pi_fabric.memory.recorded import opened_record
+from pi_fabric.memory.recorded import read_digest
 from pi_fabric.memory.searchable import MAX_PREFIX_TERMS
 from pi_fabric.memory.termfile import TermFile
 
@@ -115,8 +115,7 @@ class ColdIndex:
         Raises:
             RecordLost: If its record is no longer there.
         """
-        with opened_record(self._cache, row) as stream:
-            return msgspec.json.decode(stream.read(), type=Vocabulary).vocabulary
+        return msgspec.json.decode(read_digest(self._cache, row), type=Vocabulary).vocabulary
 
     def _matching(self, rows: Sequence[Row], query: Query) -> list[DigestHit]:
         units = query.units()
@@ -179,8 +178,7 @@ class ColdIndex:
         if None not in verdicts:
             return False
         # Some lie before the window and some after it; only the addresses tell whether one lies within.
-        with opened_record(self._cache, row) as stream:
-            addresses = msgspec.json.decode(stream.read(), type=_Addresses).addresses
+        addresses = msgspec.json.decode(read_digest(self._cache, row), type=_Addresses).addresses
         return any(
             (filters.role is None or role == filters.role)
             and (filters.tool is None or tool == filters.tool)

@@ -22,7 +22,7 @@ from pi_fabric.memory.worker import Order
 
 # A group's words lie in one file: many sessions make few files, and a worker tells often how far it is.
 GROUP_TASKS: Final = 64
-GROUP_BYTES: Final = 4 * 1024 * 1024
+GROUP_BYTES: Final = 16 * 1024 * 1024
 MAX_WORKERS: Final = 8
 # Rows of the largest group are far below it.
 _MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024

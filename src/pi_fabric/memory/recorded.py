@@ -5,8 +5,12 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import BinaryIO, Final
 
+import msgspec
+from msgspec.structs import replace
+
 from pi_fabric.memory.cache import Cache
 from pi_fabric.memory.catalogue import Row
+from pi_fabric.memory.model import CACHE_VERSION
 from pi_fabric.memory.stamp import Stamp, stamp_of
 
 _RECORD_SUFFIX: Final = ".json"
@@ -20,21 +24,47 @@ class RecordLost(Exception):
         self.row = row
 
 
+class _Identity(msgspec.Struct, rename="camel"):
+    cache_version: int
+    source_hash: str
+    policy: str
+
+
 @contextmanager
-def opened_record(cache: Cache, row: Row) -> Generator[BinaryIO]:
-    """Open a row's record for reading; blocking.
+def opened_shard(cache: Cache, row: Row) -> Generator[BinaryIO]:
+    """Open the record of a hot session for reading, byte for byte the one that was built; blocking.
 
     Raises:
-        RecordLost: If it is not the one that the row is about.
+        RecordLost: If it is not there any more.
+    """
+    for path in (cache.entries(row.group), cache.record(row.record)):
+        try:
+            stream = path.open("rb")
+        except OSError:
+            continue
+        with stream:
+            now = stamp_of(os.fstat(stream.fileno()))
+            # The change time tells also of names that a file was given or has lost.
+            if replace(now, ctime_ns=row.record_stamp.ctime_ns) == row.record_stamp:
+                yield stream
+                return
+    raise RecordLost(row)
+
+
+def read_digest(cache: Cache, row: Row) -> bytes:
+    """The record of a cold session: the one that was built, or one that another process built alike.
+
+    Raises:
+        RecordLost: If it is not there any more.
     """
     try:
-        stream = cache.record(row.record).open("rb")
-    except OSError:
+        data = cache.record(row.record).read_bytes()
+        told = msgspec.json.decode(data, type=_Identity)
+    except (OSError, ValueError):
         raise RecordLost(row) from None
-    with stream:
-        if stamp_of(os.fstat(stream.fileno())) != row.record_stamp:
-            raise RecordLost(row)
-        yield stream
+    if (told.cache_version, told.source_hash, told.policy) != (CACHE_VERSION, row.source_hash, row.policy):
+        raise RecordLost(row)
+    return data
 
 
 class RecordStamps:

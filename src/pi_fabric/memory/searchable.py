@@ -8,7 +8,7 @@ from pi_fabric.memory.catalogue import Row
 from pi_fabric.memory.hot_index import SEGMENT_ROLES, HotIndexBuilder, HotRows
 from pi_fabric.memory.model import Entry, Number, SourceKind, Tier
 from pi_fabric.memory.query import Filters, Term
-from pi_fabric.memory.recorded import opened_record
+from pi_fabric.memory.recorded import opened_shard
 from pi_fabric.memory.shard import decode_entries
 from pi_fabric.memory.termfile import TermFile
 
@@ -181,7 +181,7 @@ class IndexedSession(_Lookup):
             RecordLost: If the record is no longer there.
         """
         start, end = self._rows.byte_range(first, last)
-        with opened_record(self._cache, self._row) as stream:
+        with opened_shard(self._cache, self._row) as stream:
             stream.seek(start)
             return decode_entries(stream.read(end - start))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pi_fabric.memory.cache import Cache
+from pi_fabric.memory.cache import ENTRIES_SUFFIX, Cache
 from pi_fabric.memory.catalogue import Row
 from pi_fabric.memory.discovery import Listing
 from pi_fabric.memory.model import Branches
@@ -89,6 +89,9 @@ def measure(folder: Path, *, only_records: bool = False) -> tuple[int, int]:
     files = size = 0
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
+            # What is a second name of a record counts once.
+            if entry.name.endswith(ENTRIES_SUFFIX):
+                continue
             if entry.is_file() and (not only_records or _RECORD_NAME.fullmatch(entry.name)):
                 files += 1
                 size += entry.stat().st_size
