@@ -46,6 +46,8 @@ async def test_damaged_lines_of_the_catalogue_cost_only_their_sessions(
 ) -> None:
     memory = lab.memory()
     before = await everything(memory, QUERIES)
+    # One line for each session.
+    lab.settle()
     records = records_of(lab.index)
     told = lab.catalogue().read_bytes().splitlines()
     told[1] = line
