@@ -8,8 +8,11 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from pi_fabric.memory.catalogue import Head
 from pi_fabric.memory.model import SourceKind
@@ -22,9 +25,8 @@ SESSION_PREFIX: Final = "session:"
 _MAX_DEPTH: Final = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """One session file."""
+class Found(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One session file; there may be tens of thousands."""
 
     path: str
     kind: SourceKind
@@ -71,7 +73,9 @@ def list_sessions(roots: Iterable[Root]) -> Listing:
     listing = Listing()
     for root in roots:
         _list_folder(root.path, root.kind, listing, set(), 0)
-    listing.found.sort(key=lambda one: (-one.mtime_ns, one.path))
+    # Newest first, those of one moment by their paths.
+    listing.found.sort(key=attrgetter("path"))
+    listing.found.sort(key=attrgetter("mtime_ns"), reverse=True)
     return listing
 
 
@@ -226,11 +230,11 @@ def _list_folder(
         return
     for entry in inside:
         try:
-            if entry.is_dir():
-                _list_folder(entry.path, kind, listing, seen, depth + 1)
-            elif entry.name.endswith(SUFFIX) and entry.is_file():
+            if entry.name.endswith(SUFFIX) and entry.is_file():
                 entry.path.encode()
                 listing.found.append(Found(path=entry.path, kind=kind, stamp=stamp_of(entry.stat())))
+            elif entry.is_dir():
+                _list_folder(entry.path, kind, listing, seen, depth + 1)
         except (OSError, UnicodeEncodeError) as error:
             if isinstance(error, OSError) and error.errno == errno.ELOOP:
                 # A link that leads to itself hides nothing.

@@ -53,8 +53,13 @@ class HotIndexBuilder:
             for chunk, count in Counter(chunks(piece)).items():
                 for term in folded_terms(chunk):
                     folded[term] += count
+        words = self._words
         for word, count in counts.items():
-            self._words.setdefault(word, []).extend((index, count))
+            known = words.get(word)
+            if known is None:
+                words[word] = [index, count]
+            else:
+                known += (index, count)
         self._add_folded(index, folded)
         # An entry without a word counts as one word long.
         self.lengths.append(max(1, counts.total()))

@@ -12,7 +12,7 @@ from pi_fabric.memory.catalogue import Catalogue, Row
 from pi_fabric.memory.termfile import TermFile, encode_terms
 
 # A group with fewer sessions than this is small, and so many small ones are too many.
-_SMALL_GROUP: Final = 16
+_SMALL_GROUP: Final = 8
 _MAX_SMALL_GROUPS: Final = 16
 _MAX_MERGED: Final = 256
 

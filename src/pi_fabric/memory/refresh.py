@@ -106,6 +106,9 @@ class Refresher:
         self._catalogue = catalogue
         self._options = options
         self._records = records
+        # A policy is looked at for every session; all but the lineage is the same for all of a tier.
+        tiers: tuple[Tier, ...] = ("hot", "cold")
+        self._policies = {tier: options.policy(tier, _LINEAGE).split(_LINEAGE) for tier in tiers}
 
     async def refresh(self, wanted: Wanted, budget: Budget, progress: Progress | None = None) -> Refreshed:
         """Bring the wanted sessions up to date as far as the budget goes.
@@ -156,11 +159,12 @@ class Refresher:
 
     def _is_current(self, row: Row, tier: Tier, live: LiveBranch | None, stamp: Stamp) -> bool:
         lineage = row.file_lineage if live is None else fingerprint("active", live.leaf_id, live.ids)
+        before, after = self._policies[tier]
         return (
             row.stamp == stamp
             and row.tier == tier
             and row.lineage == lineage
-            and row.policy == self._options.policy(tier, lineage)
+            and row.policy == f"{before}{lineage}{after}"
             and self._records.has(row)
         )
 
@@ -215,6 +219,9 @@ class Refresher:
         reasons = plan.reasons | {reason for reason in plan.stale.values() if reason}
         return Refreshed(rows=rows, stale=plan.stale, reasons=reasons, built=plan.done)
 
+
+# Stands for a lineage in a policy; nothing else in it looks like this.
+_LINEAGE: Final = "\0"
 
 # A lone session beyond it is built in a process, so that ours keeps neither its memory nor its time.
 _LONE_BYTES: Final = 16 * 1024 * 1024
