@@ -1,10 +1,14 @@
 """Times in a session log: numbers, or texts in the forms that JavaScript's `Date.parse` is used for."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from typing import Final
 
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_finite_number, is_object
 from pi_fabric.memory.model import Number
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 def timestamp_of(entry: JsonObject) -> Number | None:
@@ -48,7 +52,7 @@ def _has_time(value: str) -> bool:
 
 def _milliseconds(moment: datetime) -> int | None:
     try:
-        whole = int(moment.replace(microsecond=0).timestamp())
+        aware = moment if moment.tzinfo is not None else moment.astimezone()
+        return (aware - _EPOCH) // _MILLISECOND
     except (OverflowError, OSError, ValueError):
         return None
-    return whole * 1000 + moment.microsecond // 1000
