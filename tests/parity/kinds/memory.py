@@ -33,6 +33,7 @@ from pi_fabric.runtime.engines.quickjs.engine import QuickJsEngine
 from pi_fabric.runtime.regex import SandboxRegex
 
 PLACE: Final = "<CORPUS>"
+SHARED_CORPUS: Final = Path(__file__).parents[4] / "shared" / "goldens" / "corpus"
 DEFAULT_CWD: Final = "/work/proj-a"
 # The recording's own label words, and ours, as tokens.
 THEIR_LABELS: Final = frozenset(
@@ -268,8 +269,9 @@ class _Corpus:
 
     @classmethod
     def of(cls, case: JsonObject) -> "_Corpus":
-        """The corpus beside the file of a case."""
-        return cls(_copied(str(Path(case["folder"]) / "corpus")))
+        """The corpus beside the file of a case, else the one that is shared."""
+        beside = Path(case["folder"]) / "corpus"
+        return cls(_copied(str(beside if beside.is_dir() else SHARED_CORPUS)))
 
     def real(self, text: str) -> str:
         """A path of the recording as one on this machine."""
