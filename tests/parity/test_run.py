@@ -47,6 +47,18 @@ async def test_every_recorded_configuration_is_met() -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("kind", ["tokenizer", "normalize", "digest", "recall", "expand", "sessions"])
+async def test_every_recorded_answer_of_memory_is_met(kind: str) -> None:
+    golden = SHARED.with_name(f"{kind}.jsonl")
+    if not golden.exists():
+        pytest.skip("the shared goldens are not beside this project")
+    result = await run_file(golden)
+
+    assert result.passed
+    assert result.failures == []
+
+
+@pytest.mark.anyio
 async def test_a_file_that_was_never_seen_is_taken_by_the_beginning_of_its_name(tmp_path: Path) -> None:
     path = golden_with(tmp_path, "config-held-out.2.jsonl", GOLDEN.read_text(), "", "")
 
