@@ -23,6 +23,20 @@ COMMANDS: dict[str, Command] = {
         "Show what a compaction of a session would keep.",
         "compact session.jsonl --window 200000 --explain",
     ),
+    "recall": Command(
+        "pi_fabric.cli.recall:app",
+        "Search past sessions, or browse them.",
+        "recall flaky timeout --scope global --since 2w",
+    ),
+    "expand": Command(
+        "pi_fabric.cli.expand:app", "Open entries of a session in full.", "expand session.jsonl --index 12"
+    ),
+    "sessions": Command(
+        "pi_fabric.cli.sessions:app", "List past sessions, newest first.", "sessions --scope global"
+    ),
+    "memory": Command(
+        "pi_fabric.cli.memory:app", "Look at the index of sessions, or remove it.", "memory status"
+    ),
     "pi": Command("pi_fabric.cli.pi:app", "Add Fabric to Pi, or take it out again.", "pi install"),
     "doctor": Command("pi_fabric.cli.doctor:app", "Find what is wrong and how to mend it.", "doctor"),
     "config": Command("pi_fabric.cli.config:app", "Show every setting and where it was set.", "config show"),

@@ -1,0 +1,187 @@
+"""`pi-fabric recall`: search every past session, or look through them newest first."""
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from pi_fabric.base.clock import SystemClock
+from pi_fabric.base.errors import RequestError
+from pi_fabric.base.jsonvalue import JsonObject, stringify
+from pi_fabric.base.printable import printable
+from pi_fabric.cli.memory_run import ask, one_paragraph, open_config, tell_error
+from pi_fabric.cli.moments import FORMS, moment_ms
+from pi_fabric.cli.output import ExitCode, emit, say, working_folder
+from pi_fabric.cli.quoted import one_line
+from pi_fabric.cli.recall_view import answer_lines
+from pi_fabric.cli.styled_lines import print_lines
+from pi_fabric.config.model import MemoryVerify
+from pi_fabric.memory.model import Branches
+from pi_fabric.memory.query import MAX_PAGE_SIZE, Detail, Match, read_query
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+SCOPES: Final = ("session", "project", "global")
+SESSION_PREFIX: Final = "session:"
+# Far more pages than one question lists items.
+_MAX_PAGE: Final = 10**6
+_MAX_SHOWN_BYTES: Final = 20
+_EPILOG = (
+    "Exit codes: 0 found, 1 nothing found, or no answer, 2 wrong usage, 6 memory is switched off."
+    " Example: pi-fabric recall flaky timeout --scope global --since 2w"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """The options that decide what is found, as they were typed."""
+
+    words: tuple[str, ...]
+    options: tuple[str, ...]
+
+    def within(self, file: str) -> str:
+        """The command that asks the same of one session."""
+        options = [*self.options, "--scope", f"{SESSION_PREFIX}{file}"]
+        ends_options = any(word.startswith("-") for word in self.words)
+        parts = [*options, "--", *self.words] if ends_options else [*self.words, *options]
+        return printable(f"pi-fabric recall {shlex.join(parts)}")
+
+
+@app.command(name="recall", epilog=_EPILOG)
+def run(  # noqa: PLR0913 - one parameter for each option
+    *,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="QUERY", help="Words to find; without any, everything, newest first."),
+    ] = None,
+    scope: Annotated[
+        str,
+        typer.Option(
+            metavar="SCOPE", help="session (the project's newest), project, global, or session:ID-OR-PATH."
+        ),
+    ] = "project",
+    branches: Annotated[
+        Branches, typer.Option(help="Only the branch that each session is on, or all.")
+    ] = "active",
+    regex: Annotated[
+        bool, typer.Option("--regex", help="QUERY is one JavaScript regular expression; case is ignored.")
+    ] = False,
+    match: Annotated[
+        Match, typer.Option(help="Any or all of the words, these words in a row, or words that begin so.")
+    ] = "any",
+    fold: Annotated[
+        bool, typer.Option("--fold", help="Find parts of names too: cache finds parseCache and cache_key.")
+    ] = False,
+    role: Annotated[
+        str | None, typer.Option(help="Only entries of this role: user, assistant, toolResult, ...")
+    ] = None,
+    tool: Annotated[str | None, typer.Option(help="Only entries of this tool, such as bash.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help=f"{FORMS}.")] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="The same; a date includes that whole day.")
+    ] = None,
+    page: Annotated[int, typer.Option(min=1, max=_MAX_PAGE, help="Which page of what was found.")] = 1,
+    page_size: Annotated[
+        int | None, typer.Option(min=1, max=MAX_PAGE_SIZE, help="Places on a page; else 25.")
+    ] = None,
+    verify: Annotated[
+        MemoryVerify | None,
+        typer.Option(help="How a changed session is noticed; else as in `pi-fabric config`."),
+    ] = None,
+    detail: Annotated[
+        Detail | None, typer.Option(help="Snippets or whole entries; else brief, full with --json.")
+    ] = None,
+    cwd: Annotated[
+        Path, typer.Option("--cwd", help="Folder of the project.", exists=True, file_okay=False)
+    ] = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
+) -> None:
+    """Search the sessions of Pi and of other agents, or browse them.
+
+    A date without a time is local midnight; with --until it includes that whole day.
+    """
+    query = tuple(words or ())
+    _check(scope, is_pattern=regex, is_for_words=fold or match != "any")
+    args: JsonObject = {"scope": scope, "branches": branches, "page": page, "match": match, "fold": fold}
+    args |= _given(query=" ".join(query) or None, role=role, tool=tool, pageSize=page_size)
+    args |= _times(since, until)
+    args |= {
+        "detail": detail or ("full" if as_json else "brief"),
+        "queryMode": "regex" if regex else "literal",
+    }
+    folder = working_folder(cwd)
+    config = open_config(folder)
+    if verify is not None:
+        config = replace(config, verify=verify)
+    answer = ask(
+        lambda memory, progress: memory.recall(args, cwd=folder, progress=progress),
+        config=config,
+        is_quiet=as_json,
+        tries_patterns=regex,
+    )
+    if as_json:
+        emit(stringify(answer, indent=2))
+    elif "error" in answer:
+        tell_error(answer["error"])
+    else:
+        chosen = {"--branches": branches, "--match": match, "--role": role, "--tool": tool}
+        asked = _Asked(words=query, options=_typed(chosen, since, until, regex=regex, fold=fold))
+        _show(args, answer, asked)
+    has_found = "error" not in answer and answer["totalItems"] > 0
+    raise typer.Exit(ExitCode.OK if has_found else ExitCode.FAILED)
+
+
+def check_scope(scope: str) -> None:
+    """Refuse a scope that is none: a program gets the current session for it, a person has mistyped.
+
+    Raises:
+        RequestError: If it is none.
+    """
+    if scope not in SCOPES and not scope.startswith(SESSION_PREFIX):
+        shown = one_line(scope, _MAX_SHOWN_BYTES)
+        raise RequestError("--scope", f"{shown!r} is none of\n  {', '.join(SCOPES)} or session:ID-OR-PATH")
+
+
+def _check(scope: str, *, is_pattern: bool, is_for_words: bool) -> None:
+    check_scope(scope)
+    if is_pattern and is_for_words:
+        raise RequestError("--regex", "goes with neither --match nor --fold, which are for words")
+
+
+def _times(since: str | None, until: str | None) -> JsonObject:
+    now_ms = SystemClock().wall_ms()
+    times: JsonObject = {}
+    if since is not None:
+        times["since"] = moment_ms(since, option="--since", now_ms=now_ms, is_end=False)
+    if until is not None:
+        times["until"] = moment_ms(until, option="--until", now_ms=now_ms, is_end=True)
+    if len(times) == 2 and times["since"] > times["until"]:
+        raise RequestError("--since", "it is later than --until, and nothing lies between")
+    return times
+
+
+def _given(**values: object) -> JsonObject:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _typed(
+    chosen: dict[str, str | None], since: str | None, until: str | None, *, regex: bool, fold: bool
+) -> tuple[str, ...]:
+    options = [name for name, is_set in (("--regex", regex), ("--fold", fold)) if is_set]
+    for name, value in {**chosen, "--since": since, "--until": until}.items():
+        if value is not None and (name, value) not in (("--branches", "active"), ("--match", "any")):
+            options += [name, value]
+    return tuple(options)
+
+
+def _show(args: JsonObject, answer: JsonObject, asked: _Asked) -> None:
+    print_lines(
+        answer_lines(read_query(args), answer, asked.within, os.environ), is_terminal=sys.stdout.isatty()
+    )
+    problem = answer["coverage"].get("error")
+    if problem is not None:
+        say(one_paragraph(f"pi-fabric: {problem.get('message') or problem.get('code')}"))
