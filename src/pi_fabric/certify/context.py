@@ -16,6 +16,7 @@ from pi_fabric.certify.closures import close_pairs
 from pi_fabric.certify.continuation import continue_work
 from pi_fabric.certify.cross_layer import SESSIONS, Archive, remember
 from pi_fabric.certify.endurance import CYCLES, Endurance, endure
+from pi_fabric.certify.functions import know_functions
 from pi_fabric.certify.pi_driver import PiDriver, drive_pi
 from pi_fabric.certify.recollection import Recollection
 from pi_fabric.certify.saturation import saturate
@@ -24,7 +25,7 @@ from pi_fabric.memory.discovery import project_folder
 
 SHORT_CYCLES: Final = 10
 SHORT_SESSIONS: Final = 50
-PHASES: Final = ("endurance", "closures", "saturation", "memory", "continuation")
+PHASES: Final = ("driver", "endurance", "closures", "saturation", "memory", "continuation")
 
 Tell = Callable[[str, int, int], None]
 """Told of the phase at hand: its name, what is done, and of how much."""
@@ -135,8 +136,6 @@ class Certification:
                 made.mkdir()
             try:
                 async with self.drive(pi, self.node, agent_dir, self.environ) as driver:
-                    info = await driver.info()
-                    report.exports, report.node = info["exports"], info["node"]
                     await self._phases(report, driver, _Places(folder, project, agent_dir), tell)
             except FabricError as error:
                 report.phases.append(Phase("driver", problem=error.message))
@@ -148,6 +147,11 @@ class Certification:
 
         def progress(name: str) -> Callable[[int, int], None]:
             return lambda done, of: tell(f"Pi {report.pi.version}: {name}", done, of)
+
+        async def functions(phase: Phase) -> None:
+            info = await driver.info()
+            report.exports, report.node = info["exports"], info["node"]
+            know_functions(phase, info, report.pi.version)
 
         async def endurance(phase: Phase) -> None:
             endured.append(
@@ -162,6 +166,8 @@ class Certification:
             )
 
         async def memory(phase: Phase) -> None:
+            if not endured:
+                raise FabricError("endurance left no session whose addresses could be opened")
             archive = Archive(cwd=cwd, session_dir=sessions, sessions=self.size.sessions)
             recollection = self.recollect(driver.environ, cwd)
             await remember(driver, phase, endured[0], recollection, archive, progress("sessions"))
@@ -179,6 +185,7 @@ class Certification:
         # Each fixture and the maximal source lie beside the sessions that are counted.
         aside = places.folder / "aside"
         steps: dict[str, Callable[[Phase], Awaitable[object]]] = {
+            "driver": functions,
             "endurance": endurance,
             "closures": lambda phase: close_pairs(driver, phase, cwd=cwd, session_dir=aside),
             "saturation": lambda phase: saturate(driver, phase, cwd=cwd, session_dir=aside),
@@ -195,7 +202,7 @@ async def _carried_out(name: str, step: Callable[[Phase], Awaitable[object]]) ->
     began_s = time.monotonic()
     try:
         await step(phase)
-    except (FabricError, OSError, KeyError, IndexError, TypeError, ValueError) as error:
+    except (FabricError, OSError, LookupError, TypeError, ValueError, AttributeError) as error:
         # Whatever a faulty answer leads to is a failure of the phase, never of the report.
         phase.problem = f"{type(error).__name__}: {error}"
     phase.seconds = time.monotonic() - began_s

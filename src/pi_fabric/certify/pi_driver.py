@@ -56,7 +56,7 @@ class PiDriver:
         """The environment that Pi and the sidecar run in."""
 
     async def info(self) -> JsonObject:
-        """`{version, node, exports: {NAME: {isPublic, isFound}}}`."""
+        """`{version, node, exports: {NAME: {isPublic, isFound, parameters}}}`."""
         return await self._ask("info", {})
 
     async def open(self, cwd: Path, session_dir: Path, settings: Settings | None = None) -> JsonObject:
@@ -114,16 +114,23 @@ class PiDriver:
                 await self._process.stdin.send(
                     encode({"id": self._number, "method": method, "params": params}) + b"\n"
                 )
-                line = await self._answers.receive_until(b"\n", _MAX_LINE_BYTES)
+                message = await self._answer()
         except TimeoutError:
             raise DriverFailed(method, f"no answer within {ANSWER_TIMEOUT_S:.0f} s") from None
         except (anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead):
             raise DriverFailed(method, await self._last_words()) from None
-        message = decode(line)
-        if not is_object(message) or "result" not in message:
-            error = message.get("error") if is_object(message) else "an answer that is none"
-            raise DriverFailed(method, str(error))
+        if "result" not in message:
+            raise DriverFailed(method, str(message.get("error")))
         return message["result"]
+
+    async def _answer(self) -> JsonObject:
+        """The answer to the last question; one to an earlier question came too late and is passed over."""
+        while True:
+            message = decode(await self._answers.receive_until(b"\n", _MAX_LINE_BYTES))
+            if not is_object(message):
+                raise ValueError("Pi's driver gave an answer that is none")
+            if message.get("id") == self._number:
+                return message
 
     async def _last_words(self) -> str:
         words = b""
@@ -153,7 +160,7 @@ async def drive_pi(
         pi: The package.
         node: What runs it.
         agent_dir: Pi's agent folder for the process; everything persistent is made there.
-        environ: Where proxies and the like come from; home and agent folder are replaced.
+        environ: Tells where Python finds this package; home and agent folder are the process's own.
 
     Raises:
         Unavailable: If Node cannot be started.
@@ -172,5 +179,5 @@ async def drive_pi(
     try:
         async with child_process(argv, cwd=agent_dir, env=env, stderr=PIPE) as process:
             yield PiDriver(process, env)
-    except FileNotFoundError as error:
+    except OSError as error:
         raise Unavailable(f"{node} cannot be started", "Node runs Pi; see `pi-fabric doctor`.") from error

@@ -89,10 +89,16 @@ class Session {
     };
     if (!isEligible || !prepared) return { ...facts, kind: "ineligible", reads: [] };
     const reads = new Set();
+    const note = (name) => typeof name === "string" && reads.add(name);
     const preparation = new Proxy(prepared, {
       get(target, name, receiver) {
-        if (typeof name === "string") reads.add(name);
+        note(name);
         return Reflect.get(target, name, receiver);
+      },
+      // The other way to a value; `in` and a list of names give none away.
+      getOwnPropertyDescriptor(target, name) {
+        note(name);
+        return Reflect.getOwnPropertyDescriptor(target, name);
       },
     });
     const { signal } = new AbortController();
@@ -112,6 +118,8 @@ class Session {
     const entry = this.manager.getEntry(id);
     return {
       summary,
+      // Said here: on the way to Python half a character would become a whole one.
+      isText: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.from(summary)) === summary,
       firstKeptEntryId,
       tokensBefore,
       details,
@@ -126,13 +134,13 @@ class Session {
 
 const ids = (entries) => entries.map(({ id }) => id);
 
-/** What the checks need of an entry: its place, and which calls it makes or answers. */
-function outline({ id, type, message }) {
+/** What the checks need of an entry: its place, which calls it makes or answers, and from where it keeps. */
+function outline({ id, type, message, firstKeptEntryId }) {
   const calls = (Array.isArray(message?.content) ? message.content : [])
     .filter((part) => part?.type === "toolCall")
     .map((part) => part.id);
   const answers = message?.role === "toolResult" ? message.toolCallId : null;
-  return { id, type, role: message?.role ?? null, calls, answers };
+  return { id, type, role: message?.role ?? null, calls, answers, keepsFrom: firstKeptEntryId ?? null };
 }
 
 let session;
@@ -143,7 +151,7 @@ const methods = {
     node: process.version,
     exports: Object.fromEntries(
       ["SessionManager", "buildContextEntries", "buildSessionContext", "shouldCompact", "prepareCompaction"]
-        .map((name) => [name, { isPublic: typeof pi[name] === "function", isFound: isFound(name) }]),
+        .map((name) => [name, shape(name)]),
     ),
   }),
   async open(params) {
@@ -172,8 +180,10 @@ const methods = {
   },
 };
 
-function isFound(name) {
-  return typeof (pi[name] ?? compaction[name]) === "function";
+function shape(name) {
+  const found = pi[name] ?? compaction[name];
+  const isFound = typeof found === "function";
+  return { isPublic: typeof pi[name] === "function", isFound, parameters: isFound ? found.length : null };
 }
 
 function answer(message) {
