@@ -1,4 +1,4 @@
-"""Calls and their results on the two sides of a cut."""
+"""The two sides of a cut: what is kept, and calls and their results."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,6 +11,14 @@ KEEPS_NOTHING: Final = ""
 def first_kept_is_known(first_kept_id: str, branch: Sequence[JsonObject]) -> bool:
     """True when a cut keeps nothing, or from an entry that is on the branch."""
     return first_kept_id == KEEPS_NOTHING or any(entry["id"] == first_kept_id for entry in branch)
+
+
+def context_after(facts: JsonObject) -> list[str]:
+    """What a context must hold after a compaction: its entry, then what it keeps, in order."""
+    kept_id = facts["firstKeptEntryId"]
+    branch = [entry["id"] for entry in facts["branch"] if entry["type"] != "compaction"]
+    kept = [] if kept_id == KEEPS_NOTHING or kept_id not in branch else branch[branch.index(kept_id) :]
+    return [facts["compactionId"], *kept]
 
 
 def split_pairs(first_kept_id: str, branch: Sequence[JsonObject]) -> list[str]:

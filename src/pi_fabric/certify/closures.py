@@ -7,12 +7,13 @@ from typing import Final
 
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.certify.checks import Phase
-from pi_fabric.certify.closure import KEEPS_NOTHING, first_kept_is_known, split_pairs
+from pi_fabric.certify.closure import KEEPS_NOTHING, context_after, first_kept_is_known, split_pairs
 from pi_fabric.certify.messages import Clock, assistant, call, result, user
 from pi_fabric.certify.pi_driver import PiDriver
 
 _CLOSED: Final = "{}: no call is separated from its result"
 _KNOWN: Final = "{}: what is kept begins on the branch"
+_CONTEXT: Final = "{}: the context is the summary, then what is kept"
 _SHAPED: Final = "{}: the case is what its name says"
 _ELIGIBLE: Final = "{}: Pi prepares it and the handler compacts"
 
@@ -87,8 +88,15 @@ def _keeps_nothing(facts: JsonObject) -> bool:
     return facts["firstKeptEntryId"] == KEEPS_NOTHING
 
 
-def _has_parallel_calls(branch: Sequence[JsonObject]) -> bool:
-    return any(len(entry["calls"]) > 1 for entry in branch)
+def _has_delayed_results(branch: Sequence[JsonObject]) -> bool:
+    """True when several calls were made at once, and something else was said before the last result."""
+    for at, entry in enumerate(branch):
+        places = [
+            at + 1 + n for n, later in enumerate(branch[at + 1 :]) if later["answers"] in entry["calls"]
+        ]
+        if len(entry["calls"]) > 1 and len(places) == len(entry["calls"]) < places[-1] - at:
+            return True
+    return False
 
 
 def _has_reversed_pair(branch: Sequence[JsonObject]) -> bool:
@@ -101,26 +109,31 @@ def _has_reversed_pair(branch: Sequence[JsonObject]) -> bool:
     return False
 
 
-def _has_compaction(branch: Sequence[JsonObject]) -> bool:
-    return any(entry["type"] == "compaction" for entry in branch)
+def _has_malformed_boundary(branch: Sequence[JsonObject]) -> bool:
+    boundaries = [entry["keepsFrom"] for entry in branch if entry["type"] == "compaction"]
+    return any(not first_kept_is_known(kept_id, branch) for kept_id in boundaries)
 
 
 FIXTURES: Final = (
     Fixture("normal", _normal, lambda facts: not _keeps_nothing(facts)),
     Fixture("compact-all", _compact_all, _keeps_nothing),
     Fixture("split turn", _split_turn, lambda facts: facts["isSplitTurn"] is True),
-    Fixture("parallel and delayed results", _parallel, lambda facts: _has_parallel_calls(facts["branch"])),
+    Fixture("parallel and delayed results", _parallel, lambda facts: _has_delayed_results(facts["branch"])),
     Fixture("result before its call", _reverse, lambda facts: _has_reversed_pair(facts["branch"])),
-    Fixture("malformed boundary before", _malformed_boundary, lambda facts: _has_compaction(facts["branch"])),
+    Fixture(
+        "malformed boundary before",
+        _malformed_boundary,
+        lambda facts: _has_malformed_boundary(facts["branch"]),
+    ),
 )
 
 
 async def close_pairs(driver: PiDriver, phase: Phase, *, cwd: Path, session_dir: Path) -> None:
     """Compact each fixture once and check the cut."""
     for fixture in FIXTURES:
-        names = [text.format(fixture.name) for text in (_ELIGIBLE, _SHAPED, _CLOSED, _KNOWN)]
+        names = [text.format(fixture.name) for text in (_ELIGIBLE, _SHAPED, _CLOSED, _KNOWN, _CONTEXT)]
         phase.require(*names)
-        eligible, shaped, closed, known = names
+        eligible, shaped, closed, known, context = names
         await driver.open(cwd, session_dir)
         await fixture.build(driver, Clock())
         facts = await driver.compact()
@@ -132,6 +145,8 @@ async def close_pairs(driver: PiDriver, phase: Phase, *, cwd: Path, session_dir:
         phase.see(closed, not split, f"separated: {', '.join(split)}")
         is_known = first_kept_is_known(facts["firstKeptEntryId"], facts["branch"])
         phase.see(known, is_known, facts["firstKeptEntryId"])
+        built = (facts["contextIds"], facts["publicContextIds"])
+        phase.see(context, built == (context_after(facts),) * 2, f"it is {facts['contextIds']}")
     phase.figures["fixtures"] = len(FIXTURES)
 
 

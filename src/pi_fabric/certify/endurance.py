@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from pi_fabric.base.bounds import utf8_bytes
-from pi_fabric.base.jsonvalue import JsonObject
+from pi_fabric.base.jsonvalue import JsonObject, stringify
 from pi_fabric.certify.checks import Phase, slope
-from pi_fabric.certify.closure import KEEPS_NOTHING, first_kept_is_known, split_pairs
+from pi_fabric.certify.closure import KEEPS_NOTHING, context_after, first_kept_is_known, split_pairs
 from pi_fabric.certify.messages import Clock, assistant, call, result, user
 from pi_fabric.certify.pi_driver import PiDriver
 
@@ -45,8 +45,10 @@ CHECKS: Final = (
     "both of Pi's context builders agree",
     "the context is the summary, then what is kept",
     "a summary is UTF-8 within 32 KiB",
-    "the last summaries do not grow",
+    "some cuts keep entries and some keep nothing",
 )
+# A few compactions are all of a growing session: of the certification proper alone.
+TAIL_CHECK: Final = "the last summaries do not grow"
 
 
 @dataclass(slots=True)
@@ -60,6 +62,8 @@ class Endurance:
     rare_fact_id: str = ""
     summaries: list[str] = field(default_factory=list[str])
     details: list[JsonObject] = field(default_factory=list[JsonObject])
+    boundaries: list[str] = field(default_factory=list[str])
+    """Where each compaction keeps from."""
 
 
 @dataclass(slots=True)
@@ -69,6 +73,16 @@ class _Addresses:
     source: str
     file: str
     error: str
+
+    def missing(self, summary: str) -> list[str]:
+        """What a summary does not show; the file and the failure each in a line of their own."""
+        # A summary may say once what all paths have in common.
+        name = MAIN_FILE.rpartition("/")[2]
+        is_named = any(
+            line.startswith(f"- [{self.file}] ") and line.endswith(name) for line in summary.split("\n")
+        )
+        lines = [f"[{self.error}] bash {FAILING_COMMAND} failed", self.source]
+        return [line for line in lines if line not in summary] + ([] if is_named else [self.file])
 
 
 async def endure(
@@ -81,7 +95,7 @@ async def endure(
     progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> Endurance:
     """Compact one session `cycles` times and check each; see `CHECKS`."""
-    phase.require(*CHECKS)
+    phase.require(*CHECKS, *([TAIL_CHECK] if cycles >= CYCLES else []))
     opened = await driver.open(cwd, session_dir)
     kept = Endurance(Path(opened["file"]), opened["id"])
     clock = Clock()
@@ -102,8 +116,10 @@ async def endure(
         _check_storage(phase, cycle, facts)
         kept.summaries.append(facts["summary"])
         kept.details.append(facts["details"])
+        kept.boundaries.append(facts["firstKeptEntryId"])
         last = facts
         progress(cycle + 1, cycles)
+    _check_boundaries(phase, kept.boundaries)
     _check_tail(phase, [utf8_bytes(summary) for summary in kept.summaries])
     return kept
 
@@ -131,7 +147,10 @@ async def _begin(driver: PiDriver, clock: Clock, kept: Endurance) -> _Addresses:
 
 
 def _turn(clock: Clock, cycle: int) -> list[JsonObject]:
-    """One more turn of work: parallel calls, one failure that the next call resolves, and an answer."""
+    """More work: parallel calls, one failure that the next call resolves, and an answer.
+
+    Every other time a short turn follows, so that some cuts keep that one and others keep nothing.
+    """
     name = f"src/ledger/part_{cycle % 12}.py"
     read, grep = f"read-{cycle}", f"grep-{cycle}"
     failed, passed = f"fail-{cycle}", f"pass-{cycle}"
@@ -149,6 +168,7 @@ def _turn(clock: Clock, cycle: int) -> list[JsonObject]:
         assistant(clock, "", call(passed, "bash", command=command)),
         result(clock, passed, "bash", "1 passed"),
         assistant(clock, f"Part {cycle} is posted."),
+        *([user(clock, f"Is part {cycle} in the log?"), assistant(clock, "It is.")] if cycle % 2 else []),
     ]
 
 
@@ -167,18 +187,21 @@ def _check_poison(phase: Phase, cycle: int, facts: JsonObject, last: JsonObject 
         expected = last["summary"] + _poison(cycle - 1)
         phase.see(CHECKS[3], facts["previousSummary"] == expected, f"cycle {cycle}: Pi shows another one")
     phase.see(CHECKS[4], "previousSummary" not in facts["reads"], f"cycle {cycle}: it was read")
-    told = f"{facts['summary']}{facts['details']}"
-    phase.see(CHECKS[5], POISON not in told, f"cycle {cycle}: the poison is in the summary or its details")
+    told = (facts["summary"], stringify(facts["details"]))
+    phase.see(
+        CHECKS[5],
+        not any(POISON in text for text in told),
+        f"cycle {cycle}: the poison is in the summary or its details",
+    )
 
 
 def _check_content(phase: Phase, cycle: int, facts: JsonObject, addresses: _Addresses) -> None:
     summary: str = facts["summary"]
     missing = [fact for fact in (GOAL, CONSTRAINT, RARE_FACT) if fact not in summary]
     phase.see(CHECKS[6], not missing, f"cycle {cycle}: without {missing}")
-    covered = facts["details"]["coverage"]["cumulativeSourceRange"]["first"]
-    lost = [one for one in (addresses.file, addresses.error) if f"[{one}]" not in summary]
-    is_whole = covered == addresses.source and not lost
-    phase.see(CHECKS[7], is_whole, f"cycle {cycle}: begins at {covered}, without {lost}")
+    covered, lost = facts["details"]["coverage"]["cumulativeSourceRange"], addresses.missing(summary)
+    is_whole = covered == {"first": addresses.source, "last": _last_source(facts)} and not lost
+    phase.see(CHECKS[7], is_whole, f"cycle {cycle}: covers {covered}, without {lost}")
     split = split_pairs(facts["firstKeptEntryId"], facts["branch"])
     phase.see(CHECKS[8], not split, f"cycle {cycle}: {split}")
     is_known = first_kept_is_known(facts["firstKeptEntryId"], facts["branch"])
@@ -198,8 +221,15 @@ def _check_storage(phase: Phase, cycle: int, facts: JsonObject) -> None:
     expected_ids = context_after(facts)
     phase.see(CHECKS[12], facts["contextIds"] == expected_ids, f"cycle {cycle}: {facts['contextIds']}")
     size = utf8_bytes(facts["summary"])
-    is_text = facts["summary"].encode("utf-8", "replace").decode() == facts["summary"]
-    phase.see(CHECKS[13], is_text and size <= MAX_SUMMARY_BYTES, f"cycle {cycle}: {size} bytes")
+    holds = facts["isText"] and size <= MAX_SUMMARY_BYTES
+    phase.see(CHECKS[13], holds, f"cycle {cycle}: {size} bytes, text: {facts['isText']}")
+
+
+def _last_source(facts: JsonObject) -> str:
+    """The entry before the first one that is kept; of all entries the last when nothing is."""
+    ids = [entry["id"] for entry in facts["branch"] if entry["type"] != "compaction"]
+    kept_id = facts["firstKeptEntryId"]
+    return ids[ids.index(kept_id) - 1] if kept_id in ids else ids[-1]
 
 
 def _check_contexts(phase: Phase, cycle: int, last: JsonObject, appended: Sequence[JsonObject]) -> None:
@@ -211,20 +241,20 @@ def _check_contexts(phase: Phase, cycle: int, last: JsonObject, appended: Sequen
         phase.see(CHECKS[12], holds, f"cycle {cycle}, after {one['id']}: {one['contextIds']}")
 
 
-def context_after(facts: JsonObject) -> list[str]:
-    """What a context must hold after a compaction: its entry, then what it keeps, in order."""
-    kept_id = facts["firstKeptEntryId"]
-    branch = [entry["id"] for entry in facts["branch"] if entry["type"] != "compaction"]
-    kept = [] if kept_id == KEEPS_NOTHING or kept_id not in branch else branch[branch.index(kept_id) :]
-    return [facts["compactionId"], *kept]
+def _check_boundaries(phase: Phase, boundaries: Sequence[str]) -> None:
+    """Without entries that are kept, the checks of what is kept would look at nothing."""
+    empty = boundaries.count(KEEPS_NOTHING)
+    phase.see(CHECKS[14], 0 < empty < len(boundaries), f"{empty} of {len(boundaries)} keep nothing")
+    phase.figures["cutsThatKeepEntries"] = len(boundaries) - empty
 
 
 def _check_tail(phase: Phase, sizes: Sequence[int]) -> None:
     tail = sizes[-TAIL_CYCLES:]
     spread = max(tail, default=0) - min(tail, default=0)
     growth = slope(tail)
-    holds = bool(tail) and spread <= MAX_TAIL_RANGE_BYTES and abs(growth) <= MAX_TAIL_SLOPE_BYTES
-    phase.see(CHECKS[14], holds, f"range {spread} bytes, slope {growth:.2f} bytes a cycle")
+    if TAIL_CHECK in phase.checks:
+        holds = bool(tail) and spread <= MAX_TAIL_RANGE_BYTES and abs(growth) <= MAX_TAIL_SLOPE_BYTES
+        phase.see(TAIL_CHECK, holds, f"range {spread} bytes, slope {growth:.2f} bytes a cycle")
     phase.figures |= {
         "compactions": len(sizes),
         "summaryBytesFirst": sizes[0] if sizes else 0,
