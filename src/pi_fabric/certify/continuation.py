@@ -5,7 +5,6 @@ nowhere else; an oracle outside scores the files.
 """
 
 import base64
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Final
 import anyio
 
 from pi_fabric.base.errors import FabricError
-from pi_fabric.base.jsonvalue import JsonObject, decode, encode, is_object
+from pi_fabric.base.jsonvalue import Json, JsonObject, decode, encode, is_object
 from pi_fabric.base.process import child_process
 from pi_fabric.certify.checks import Phase
 from pi_fabric.certify.messages import Clock, assistant, call, result, user
@@ -24,12 +23,17 @@ from pi_fabric.certify.recollection import Recollection
 MARK: Final = "CERT_TASK_V1"
 _ORACLE_TIMEOUT_S: Final = 30.0
 
-CHECKS: Final = (
-    "{}: the handed over address is in the summary",
-    "{}: the address resolves through memory",
-    "{}: the files are exactly as expected",
-    "{}: forbidden files are untouched",
-    "{}: the oracle passes",
+_SILENT: Final = "{}: what is handed over does not tell the task"
+_SHOWN: Final = "{}: the handed over address is in the summary"
+_RESOLVED: Final = "{}: the address resolves through memory"
+_EXACT: Final = "{}: the files are exactly as expected"
+_UNTOUCHED: Final = "{}: forbidden files are untouched"
+_PASSES: Final = "{}: the oracle passes"
+CHECKS: Final = (_SILENT, _SHOWN, _RESOLVED, _EXACT, _UNTOUCHED, _PASSES)
+
+# Long before the task itself: a summary shows the beginning of what the user wants.
+_PREFACE: Final = "\n".join(
+    f"Point {number} is for the one who reads on in the source." for number in range(40)
 )
 
 
@@ -115,20 +119,21 @@ async def continue_work(
 ) -> None:
     """Hand each task over and let it be finished; see `CHECKS`."""
     for number, task in enumerate(TASKS):
-        names = [check.format(task.name) for check in CHECKS]
-        phase.require(*names)
+        phase.require(*(check.format(task.name) for check in CHECKS))
         repository = folder / f"repository-{number}"
         await anyio.to_thread.run_sync(write_files, repository, task.files)
         handoff = folder / f"handoff-{number}.json"
-        await hand_over(driver, task, repository, session_dir, handoff)
-        recollection = recollect(driver.environ, repository)
+        shown, resolved, silent = (name.format(task.name) for name in (_SHOWN, _RESOLVED, _SILENT))
         try:
-            told = await resume(handoff, recollection, repository)
+            await hand_over(driver, task, repository, session_dir, handoff)
+            envelope = await anyio.Path(handoff).read_text(encoding="utf-8")
+            phase.see(silent, payload_of(task) not in envelope and MARK not in envelope, "it does")
+            told = await resume(handoff, recollect(driver.environ, repository), repository)
         except HandoffFailed as error:
-            phase.see(names[1], False, error.message)
+            phase.see(resolved, False, error.message)
             continue
-        phase.see(names[0], told.is_in_summary)
-        phase.see(names[1], told.is_resolved)
+        phase.see(shown, told.is_in_summary)
+        phase.see(resolved, told.is_resolved)
         await score(phase, task, repository, node)
     phase.figures["tasks"] = len(TASKS)
 
@@ -141,10 +146,9 @@ async def hand_over(driver: PiDriver, task: Task, repository: Path, session_dir:
     """
     opened = await driver.open(repository, session_dir)
     clock = Clock()
-    payload = base64.b64encode(encode({"operations": list(task.operations)})).decode()
     await driver.append(
         [
-            user(clock, f"Do this in the repository and nothing else. {MARK} {payload}"),
+            user(clock, f"Work in the repository: {task.name}.\n{_PREFACE}\n{MARK} {payload_of(task)}"),
             assistant(clock, "", call("look", "ls", path=".")),
             result(clock, "look", "ls", "\n".join(task.files)),
             assistant(clock, "I have seen the files."),
@@ -158,6 +162,11 @@ async def hand_over(driver: PiDriver, task: Task, repository: Path, session_dir:
     context = {"summary": facts["summary"], "details": facts["details"]}
     envelope = {"compactedContext": context, "sessionId": opened["id"]}
     await anyio.Path(handoff).write_bytes(encode(envelope))
+
+
+def payload_of(task: Task) -> str:
+    """A task's operations as the source has them."""
+    return base64.b64encode(encode({"operations": list(task.operations)})).decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +187,7 @@ async def resume(handoff: Path, recollection: Recollection, repository: Path) ->
     """
     envelope = decode(await anyio.Path(handoff).read_bytes())
     context = envelope["compactedContext"]
-    address: str = context["details"]["coverage"]["cumulativeSourceRange"]["first"]
+    address = _address_in(context["details"])
     pointer = await _pointer(recollection, envelope["sessionId"])
     bound = {
         "expectedSourceHash": pointer["sourceHash"],
@@ -194,6 +203,13 @@ async def resume(handoff: Path, recollection: Recollection, repository: Path) ->
         is_in_summary=address in context["summary"],
         is_resolved=entry["entryId"] == address and opened["sourceHash"] == pointer["sourceHash"],
     )
+
+
+def _address_in(details: Json) -> str:
+    try:
+        return details["coverage"]["cumulativeSourceRange"]["first"]
+    except (KeyError, TypeError) as error:
+        raise HandoffFailed("the details name no source to go on from") from error
 
 
 async def _pointer(recollection: Recollection, session_id: str) -> JsonObject:
@@ -222,25 +238,34 @@ def apply_operations(repository: Path, operations: list[JsonObject]) -> None:
         HandoffFailed: If one is not exactly possible.
     """
     for operation in operations:
-        path = repository / operation["path"]
-        if operation["op"] == "write":
-            path.write_text(operation["content"], encoding="utf-8", newline="\n")
-            continue
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        if operation["op"] != "replace" or operation["old"] not in text:
-            raise HandoffFailed(f"{operation['op']} of {operation['path']} is not possible")
-        changed = text.replace(operation["old"], operation["new"])
-        path.write_text(changed, encoding="utf-8", newline="\n")
+        try:
+            _apply(repository, operation)
+        except (KeyError, TypeError, ValueError, OSError) as error:
+            raise HandoffFailed(f"{encode(operation).decode()} is not possible: {error!r}") from error
+
+
+def _apply(repository: Path, operation: JsonObject) -> None:
+    path = repository / operation["path"]
+    if not path.resolve().is_relative_to(repository.resolve()):
+        raise ValueError("outside of the repository")
+    match operation["op"]:
+        case "write":
+            content = operation["content"].encode()
+        case "replace" if (old := operation["old"].encode()) in (found := path.read_bytes()):
+            content = found.replace(old, operation["new"].encode())
+        case op:
+            raise ValueError(op)
+    path.write_bytes(content)
 
 
 async def score(phase: Phase, task: Task, repository: Path, node: Path) -> None:
     """Let the oracle look at the repository: it knows nothing of how the work was done."""
-    _, _, exact, untouched, passes = (check.format(task.name) for check in CHECKS)
+    exact, untouched, passes = (check.format(task.name) for check in (_EXACT, _UNTOUCHED, _PASSES))
     found = await anyio.to_thread.run_sync(read_files, repository)
-    wrong = [path for path, text in task.expected.items() if found.get(path) != text]
+    wrong = [path for path, text in task.expected.items() if found.get(path) != text.encode()]
     extra = sorted(found.keys() - task.files.keys() - task.expected.keys())
     phase.see(exact, not wrong and not extra, f"other than expected: {', '.join(wrong + extra)}")
-    changed = [path for path in task.forbidden if _digest(found.get(path)) != _digest(task.files[path])]
+    changed = [path for path in task.forbidden if found.get(path) != task.files[path].encode()]
     phase.see(untouched, not changed, f"changed: {', '.join(changed)}")
     phase.see(passes, (code := await run_oracle(task, repository, node)) == 0, f"it ended with {code}")
 
@@ -263,14 +288,10 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
         path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def read_files(folder: Path) -> dict[str, str]:
-    """All files of a repository by their path in it."""
+def read_files(folder: Path) -> dict[str, bytes]:
+    """All files of a repository by their path in it, byte for byte."""
     return {
-        str(path.relative_to(folder)): path.read_text(encoding="utf-8")
+        str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-
-
-def _digest(text: str | None) -> str:
-    return "" if text is None else hashlib.sha256(text.encode()).hexdigest()

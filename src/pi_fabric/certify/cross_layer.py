@@ -26,6 +26,8 @@ RARE_WORD: Final = "xylothek7391"
 RARE_FACT: Final = f"The key to the {RARE_WORD} hangs behind the third map — Ω鯨."
 # Long before all others, so that it cannot be among the hot ones.
 _OLD_NS: Final = 1_600_000_000 * 10**9
+# Of no file.
+_NO_HASH: Final = "0" * 64
 # How many sessions are made by one question to the driver: enough to be quick, few enough to tell progress.
 _BATCH: Final = 100
 
@@ -72,12 +74,19 @@ async def remember(
     """Make the sessions and ask for what they hold; see `CHECKS`."""
     phase.require(*CHECKS)
     rare = await _make_sessions(driver, archive, progress)
-    await _find_rare_fact(phase, recollection, rare, archive.sessions)
+    await _find_rare_fact(phase, recollection, rare, archive)
     await _expand_addresses(phase, recollection, endurance)
     agent_dir = Path(driver.environ["PI_CODING_AGENT_DIR"])
     sizes = {"sourceBytes": agent_dir / "sessions", "cacheBytes": agent_dir / "fabric"}
     for name, folder in sizes.items():
         phase.figures[name] = await anyio.to_thread.run_sync(_bytes_below, folder)
+
+
+def _are_newest(folder: Path, chosen: set[str]) -> bool:
+    """True when no session was written after a chosen one; many have the same time."""
+    times = {str(file): file.stat().st_mtime_ns for file in folder.glob("*.jsonl")}
+    others = (time_ns for file, time_ns in times.items() if file not in chosen)
+    return chosen <= times.keys() and min(map(times.__getitem__, chosen), default=0) >= max(others, default=0)
 
 
 def _bytes_below(folder: Path) -> int:
@@ -106,17 +115,22 @@ def _session(clock: Clock, number: int, count: int) -> list[JsonObject]:
     return [user(clock, wish), assistant(clock, f"Shard {number} is in order; the retry waits {number} ms.")]
 
 
-async def _find_rare_fact(phase: Phase, recollection: Recollection, rare: RareSession, sessions: int) -> None:
+async def _find_rare_fact(
+    phase: Phase, recollection: Recollection, rare: RareSession, archive: Archive
+) -> None:
     found = await recollection.recall(query=RARE_WORD, scope="global")
     coverage = found["coverage"]
     phase.figures["coverage"] = coverage
-    is_whole = coverage["complete"] and coverage["eligibleSessions"] >= sessions
+    is_whole = coverage["complete"] and coverage["eligibleSessions"] >= archive.sessions
     is_indexed = coverage["indexedSessions"] == coverage["eligibleSessions"]
     phase.see(CHECKS[0], is_whole and is_indexed, str(coverage))
     everything = await recollection.recall(scope="global", pageSize=200)
     hot = {segment["sessionFile"] for segment in everything["segments"]}
     phase.figures["hotSessions"] = len(hot)
-    phase.see(CHECKS[1], len(hot) == HOT_SESSIONS and rare.file not in hot, f"{len(hot)} sessions are hot")
+    newest = await anyio.to_thread.run_sync(_are_newest, archive.session_dir, hot)
+    is_exact = len(hot) == HOT_SESSIONS and newest and rare.file not in hot
+    failure = f"{len(hot)} sessions are hot, the newest: {newest}, the rare one: {rare.file in hot}"
+    phase.see(CHECKS[1], is_exact, failure)
     hits = found["digestHits"]
     is_found = [hit["sessionFile"] for hit in hits] == [rare.file] and not found["segments"]
     if not phase.see(CHECKS[2], is_found, f"{len(hits)} cold and {len(found['segments'])} hot matches"):
@@ -139,12 +153,19 @@ async def _open_pointer(
     texts = [one["entry"]["text"] for segment in opened["segments"] for one in segment["entries"]]
     phase.see(CHECKS[4], any(RARE_FACT in text for text in texts), str(opened.get("error")))
     expanded = await recollection.expand(rare.file, [rare.entry_id], **bound)
-    phase.see(CHECKS[5], [RARE_FACT in one["text"] for one in expanded["expanded"]] == [True])
-    wrong = bound | {"expectedSourceHash": "0" * 64}
+    found = [(one["entryId"], RARE_FACT in one["text"]) for one in expanded["expanded"]]
+    phase.see(CHECKS[5], found == [(rare.entry_id, True)], str(expanded.get("error") or found))
+    wrong = bound | {"expectedSourceHash": _NO_HASH}
+    refused = await recollection.recall(query=RARE_WORD, scope=scope, **wrong)
+    _check_refused(phase, refused, refused["segments"])
     refused = await recollection.expand(rare.file, [rare.entry_id], **wrong)
-    error = refused.get("error")
-    is_refused = is_object(error) and error["code"] == "stale_pointer" and not refused["expanded"]
-    phase.see(CHECKS[8], is_refused, f"it answered {error}")
+    _check_refused(phase, refused, refused["expanded"])
+
+
+def _check_refused(phase: Phase, answer: JsonObject, shown: Sequence[Json]) -> None:
+    error = answer.get("error")
+    is_refused = is_object(error) and error["code"] == "stale_pointer" and not shown
+    phase.see(CHECKS[8], is_refused, f"it answered {error} and showed {len(shown)}")
 
 
 async def _expand_addresses(phase: Phase, recollection: Recollection, endurance: Endurance) -> None:
@@ -158,8 +179,9 @@ async def _expand_addresses(phase: Phase, recollection: Recollection, endurance:
     for address in emitted:
         text = opened.get(address)
         if phase.see(CHECKS[6], text is not None, f"{address} does not open"):
-            expected = truth.get(address) or truth.get(address.partition("/")[0])
-            phase.see(CHECKS[7], text == expected, f"{address} opens to something else")
+            phase.see(CHECKS[7], text == truth.get(address), f"{address} opens to something else")
+    refused = await recollection.expand(file, emitted, expectedSourceHash=_NO_HASH)
+    _check_refused(phase, refused, refused["expanded"])
     phase.figures |= {"emittedAddresses": len(emitted), "expandedAddresses": len(opened)}
 
 
