@@ -22,16 +22,19 @@ def verdict(report: Report) -> str:
     """One sentence about the whole."""
     versions = " and ".join(version.pi.version for version in report.versions)
     if not report.holds:
-        failed = sum(
-            not check.holds
-            for one in report.versions
-            for phase in one.phases
-            for check in phase.checks.values()
-        )
-        return f"NOT CERTIFIED against Pi {versions}: {failed} checks failed."
+        phases = [phase for one in report.versions for phase in one.phases]
+        failed = sum(not check.holds for phase in phases for check in phase.checks.values())
+        stopped = sum(bool(phase.problem) for phase in phases)
+        reasons = (_counted(failed, "check") + " failed", _counted(stopped, "phase") + " could not be ended")
+        told = " and ".join(text for text, count in zip(reasons, (failed, stopped), strict=True) if count)
+        return f"NOT CERTIFIED against Pi {versions}: {told}."
     if not report.size.is_whole:
         return f"Everything holds in the short form against Pi {versions}; this certifies nothing."
     return f"CERTIFIED against Pi {versions}."
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _table(version: VersionReport) -> Table:
@@ -50,7 +53,9 @@ def _figures(phase: Phase) -> str:
     """The two or three figures that a person asks for first."""
     figures = phase.figures
     match phase.name:
-        case "endurance" if figures:
+        case "driver" if figures:
+            return f"{figures['functions']} of Pi's functions"
+        case "endurance" if "compactions" in figures:
             return f"{figures['compactions']} compactions, last {figures['summaryBytesLast']:,} bytes"
         case "closures" if figures:
             return f"{figures['fixtures']} fixtures"

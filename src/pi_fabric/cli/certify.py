@@ -51,14 +51,30 @@ def context(
     Uses the installed Pi's own functions and Fabric's extension, without a model and without the network.
     Prints a summary, then the whole report as JSON.
     """
-    if json_path is not None and not json_path.absolute().parent.is_dir():
-        raise RequestError("--json", f"the folder of {json_path} does not exist")
-    report = anyio.run(_certify, _programs(pi), short)
-    _print(report)
-    text = stringify(report.to_json(), indent=2)
     if json_path is not None:
-        _write(json_path, text)
-    emit(text)
+        _check_writable(json_path)
+    report = anyio.run(_certify, _programs(pi), short)
+    text = stringify(report.to_json(), indent=2)
+    try:
+        # First: whoever reads the rest may stop reading.
+        if json_path is not None:
+            _write(json_path, text)
+    finally:
+        _show(report, text)
+
+
+def _show(report: "Report", text: str) -> None:
+    """Print summary and report.
+
+    Raises:
+        Exit: If the report is none that holds, also when nobody reads it to its end.
+    """
+    try:
+        _print(report)
+        emit(text)
+    except SystemExit:
+        if report.holds:
+            raise
     if not report.holds:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -109,6 +125,15 @@ def _print(report: "Report") -> None:
     with table_console() as console:
         for part in summarize(report):
             console.print(part)
+
+
+def _check_writable(path: Path) -> None:
+    """Say at once, and not after the work, that the report has no place to go."""
+    if not path.absolute().parent.is_dir():
+        raise RequestError("--json", f"the folder of {path} does not exist")
+    place = path if path.exists() else path.absolute().parent
+    if path.is_dir() or not os.access(place, os.W_OK):
+        raise RequestError("--json", f"{path} cannot be written")
 
 
 def _write(path: Path, text: str) -> None:
