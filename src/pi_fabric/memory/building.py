@@ -30,6 +30,8 @@ SOURCE_UNAVAILABLE: Final = "source_unavailable"
 INDEX_ERROR: Final = "index_error"
 MAX_FOLD_BYTES: Final = 512 * 1024
 """Of the folded words of one session, as many as its vocabulary may have."""
+# Of the chunks of a session; most sessions have fewer, and a huge one must not keep all of its own.
+_MAX_SEEN: Final = 200_000
 MAX_CACHE_NOT_KEPT: Final = "max_cold_cache_bytes"
 
 
@@ -189,8 +191,8 @@ class Builder:
             final = shard.reasons(frozenset(reasons))
             shard.finish(final)
         self._cache.write(self._cache.rows(group), index.rows_file(shard.first_start, shard.ends))
-        self._cache.write(self._cache.words(group), index.words_file())
-        self._cache.write(self._cache.folded(group), index.folded_file())
+        self._cache.write_parts(self._cache.words(group), index.words_file())
+        self._cache.write_parts(self._cache.folded(group), index.folded_file())
         row = self._row(source, lineage, "hot", final)
         row.record, row.record_stamp, row.group = name, stamp_of(new.status), group
         row.entry_count, row.last_ts = len(index.lengths), last_ts
@@ -262,6 +264,8 @@ def _folded_of(text: str, seen: set[bytes]) -> set[bytes]:
     found: set[bytes] = set()
     for piece in pieces(text):
         fresh = set(chunks(piece)) - seen
+        if len(seen) > _MAX_SEEN:
+            seen.clear()
         seen |= fresh
         for chunk in fresh:
             found |= folded_terms(chunk)

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,8 +94,16 @@ class Cache:
         Raises:
             OSError: If it cannot be written.
         """
+        return self.write_parts(path, (data,))
+
+    def write_parts(self, path: Path, parts: Iterable[bytes]) -> os.stat_result:
+        """As `write`, from parts that need not all be in memory.
+
+        Raises:
+            OSError: If it cannot be written.
+        """
         with self.replacing(path) as new:
-            new.stream.write(data)
+            new.stream.writelines(parts)
         return new.status
 
     @contextmanager

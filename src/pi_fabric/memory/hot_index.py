@@ -9,7 +9,7 @@ import math
 import struct
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ from typing import Final
 from pi_fabric.memory.digest import pieces
 from pi_fabric.memory.folding import chunks, folded_terms
 from pi_fabric.memory.model import Entry, Number
-from pi_fabric.memory.termfile import encode_terms
+from pi_fabric.memory.termfile import term_parts
 from pi_fabric.memory.tokenizer import byte_tokens
 
 # Roles that begin a segment.
@@ -33,6 +33,8 @@ class HotIndexBuilder:
     """Gathers the index of one session, entry by entry, with the texts as the record has them."""
 
     max_fold_bytes: int
+    max_open_pairs: int = 1_000_000
+    """Pairs of a word and an entry that are kept where adding to them is fast; about 30 bytes each."""
     lengths: "array[int]" = field(default_factory=lambda: array("I"))
     roles: "array[int]" = field(default_factory=lambda: array("I"))
     tools: "array[int]" = field(default_factory=lambda: array("I"))
@@ -42,6 +44,9 @@ class HotIndexBuilder:
     _words: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
     _folded: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
     _fold_bytes: int = 0
+    _open_pairs: int = 0
+    _closed_words: "dict[bytes, array[int]]" = field(default_factory=dict)
+    _closed_folded: "dict[bytes, array[int]]" = field(default_factory=dict)
 
     def add(self, entry: Entry) -> None:
         """Take in the next entry."""
@@ -61,29 +66,32 @@ class HotIndexBuilder:
             else:
                 known += (index, count)
         self._add_folded(index, folded)
+        self._open_pairs += len(counts) + len(folded)
+        if self._open_pairs > self.max_open_pairs:
+            self._close_pairs()
         # An entry without a word counts as one word long.
         self.lengths.append(max(1, counts.total()))
         self.roles.append(self._number(entry.role))
         self.tools.append(self._number(entry.tool_name))
         self.times.append(_NO_TIME if entry.timestamp is None else entry.timestamp)
 
-    def words_file(self) -> bytes:
-        """The file of words; numbers are pairs of an entry's index and how often it has the word."""
-        return encode_terms(self._words)
+    def words_file(self) -> Iterator[bytes]:
+        """The file of words in parts; numbers are pairs of an entry's index and how often it has the word."""
+        return term_parts(self._words_so_far)
 
-    def folded_file(self) -> bytes:
+    def folded_file(self) -> Iterator[bytes]:
         """The same of folded words."""
-        return encode_terms(self._folded)
+        return term_parts(self._folded_so_far)
 
     @property
     def words(self) -> "HeldTerms":
         """The words, to be looked up at once."""
-        return HeldTerms(self._words)
+        return HeldTerms(self._words_so_far)
 
     @property
     def folded(self) -> "HeldTerms":
         """The folded words, to be looked up at once."""
-        return HeldTerms(self._folded)
+        return HeldTerms(self._folded_so_far)
 
     def name_number(self, name: str | None) -> int:
         """What stands for a role or tool in its column; -1 for one that no entry has."""
@@ -102,6 +110,28 @@ class HotIndexBuilder:
         columns = (self.times, ends, self.lengths, self.roles, self.tools)
         return b"".join((header, names, *(column.tobytes() for column in columns)))
 
+    @property
+    def _words_so_far(self) -> Mapping[bytes, Sequence[int]]:
+        if self._closed_words:
+            self._close_pairs()
+        return self._closed_words or self._words
+
+    @property
+    def _folded_so_far(self) -> Mapping[bytes, Sequence[int]]:
+        if self._closed_words:
+            self._close_pairs()
+        return self._closed_folded if self._closed_words else self._folded
+
+    def _close_pairs(self) -> None:
+        """Put what was gathered where it takes a third of the memory."""
+        for word, pairs in self._words.items():
+            self._closed_words.setdefault(word, array("I")).extend(pairs)
+        for term, pairs in self._folded.items():
+            self._closed_folded.setdefault(term, array("I")).extend(pairs)
+        self._words.clear()
+        self._folded.clear()
+        self._open_pairs = 0
+
     def _number(self, name: str | None) -> int:
         return self._names.setdefault(name, len(self._names))
 
@@ -109,7 +139,8 @@ class HotIndexBuilder:
         for term, count in counts.items():
             known = self._folded.get(term)
             if known is None:
-                self._fold_bytes += len(term)
+                if term not in self._closed_folded:
+                    self._fold_bytes += len(term)
                 if self._fold_bytes > self.max_fold_bytes:
                     self.is_fold_complete = False
                     return
@@ -120,17 +151,17 @@ class HotIndexBuilder:
 class HeldTerms:
     """Terms in memory, looked up as those of a file are."""
 
-    def __init__(self, postings: dict[bytes, list[int]]) -> None:
+    def __init__(self, postings: Mapping[bytes, Sequence[int]]) -> None:
         self._postings = postings
 
     def find(self, term: bytes) -> list[int]:
         """The numbers of a term; none when it is not there."""
-        return self._postings.get(term, [])
+        return list(self._postings.get(term, ()))
 
     def find_prefix(self, start: bytes, max_terms: int) -> Iterator[tuple[bytes, list[int]]]:
         """Terms that begin so, in their order, with their numbers; not more than `max_terms`."""
         names = sorted(term for term in self._postings if term.startswith(start))
-        return ((term, self._postings[term]) for term in names[:max_terms])
+        return ((term, self.find(term)) for term in names[:max_terms])
 
 
 class HotRows:

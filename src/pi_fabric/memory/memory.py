@@ -1,8 +1,8 @@
 """Recall, expansion and listing over every session: the questions that can be asked of memory."""
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -65,12 +65,12 @@ class Memory:
     ) -> None:
         self._config = config
         self._regex = regex
-        home = Path(os.path.abspath(agent_dir(environ)))  # noqa: PTH100 - links in it stay as they are
+        home = _absolute(agent_dir(environ))
         self._known_roots = _known_roots(environ, home / "sessions")
         self._roots = [root for root in self._known_roots if root.kind in config.sources]
         configured = config.index_dir
         self.folder = home / _DEFAULT_INDEX if configured is None else expand_home(configured, environ)
-        self.cache = Cache(Path(os.path.abspath(self.folder)))  # noqa: PTH100
+        self.cache = Cache(_absolute(self.folder))
         self._records = RecordStamps(self.cache)
         self._indexes: dict[Branches, Index] = {
             mode: Index(self.cache, mode, self._records) for mode in BRANCHES
@@ -180,7 +180,7 @@ class Memory:
         """Build every session anew, whatever that takes.
 
         Raises:
-            OSError: If the index cannot be written.
+            StoreError: If the index cannot be written.
         """
         listing = await self._list()
         wanted = Wanted(
@@ -189,8 +189,9 @@ class Memory:
             live={},
             trusts_stamps=True,
         )
-        async with self._refreshing:
-            snapshot = await self._indexes[branches].rebuild(wanted, self._config, progress)
+        with self._storing():
+            async with self._refreshing:
+                snapshot = await self._indexes[branches].rebuild(wanted, self._config, progress)
         return RebuildResult(indexed=len(snapshot.rows), failed=snapshot.stale)
 
     async def clear(self) -> ClearResult:
@@ -249,15 +250,21 @@ class Memory:
     ) -> Snapshot:
         """Bring the wanted sessions up to date, and remove what no session needs any more."""
         budget = Budget(self._config.max_sync_sessions, self._config.max_sync_source_bytes)
-        try:
+        with self._storing():
             async with self._refreshing:
                 snapshot = await index.snapshot(wanted, self._config, budget, progress, opens=opens)
                 reasons = await anyio.to_thread.run_sync(self._clean, index, listing)
+        return replace(snapshot, coverage=snapshot.coverage.with_reasons(reasons))
+
+    @contextmanager
+    def _storing(self) -> Generator[None]:
+        """Say where and why the index cannot be kept."""
+        try:
+            yield
         except OSError as error:
             reason = f"the index cannot be kept: {error.strerror or error}; see memory.indexDir"
             place = Path(error.filename) if isinstance(error.filename, str) else self.cache.folder
             raise StoreError(place, reason) from error
-        return replace(snapshot, coverage=snapshot.coverage.with_reasons(reasons))
 
     def _clean(self, index: Index, listing: Listing) -> set[str]:
         budget = CleanupBudget(self._config.max_cache_cleanup_files, self._config.max_sync_source_bytes)
@@ -316,6 +323,11 @@ class _Asked:
         """The host's branch of a session; None for one that is not live, and for all branches."""
         is_live = found is not None and self.current is not None and self.current.file == found.path
         return self.current.branch if is_live and branches == "active" and self.current else None
+
+
+def _absolute(path: Path) -> Path:
+    """A path that does not follow the working folder; links in it stay as they are."""
+    return path if path.is_absolute() else Path(os.path.abspath(path))  # noqa: PTH100
 
 
 def _target(scope: str) -> str:

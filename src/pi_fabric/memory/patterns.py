@@ -24,6 +24,7 @@ PATTERN_TOO_LARGE: Final = "regex_pattern_too_large"
 MAX_ITEMS: Final = "regex_max_haystack_terms"
 MAX_BYTES: Final = "regex_max_haystack_bytes"
 WORKER_ERROR: Final = "regex_worker_error"
+INVALID: Final = "invalid_regex"
 # Entries are read from a record in runs of this many, until the bounds are reached.
 _RUN: Final = 256
 
@@ -94,8 +95,9 @@ async def search_pattern(
         return _failed(result, WORKER_ERROR, "this host has no sandbox to run a pattern in")
     haystack = _Haystack(config.regex_max_haystack_terms, config.regex_max_haystack_bytes)
     await anyio.to_thread.run_sync(partial(_gather, haystack, query, sessions, rows, cold))
-    result.reasons |= haystack.reasons
     matches = await port.search(pattern, haystack.texts, timeout_ms=config.regex_timeout_ms)
+    if matches.problem != INVALID:
+        result.reasons |= haystack.reasons
     if matches.problem is not None:
         return _failed(result, matches.problem, matches.message)
     _sort_out(result, haystack, matches.indices, sessions, rows)

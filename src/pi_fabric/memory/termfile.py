@@ -18,20 +18,33 @@ from typing import Final
 _MAGIC: Final = b"PFT1"
 _HEADER: Final = struct.Struct("<4sIII")
 _NUMBER: Final = "I"
+_TERMS_AT_ONCE: Final = 256
 
 
 def encode_terms(postings: Mapping[bytes, Sequence[int]]) -> bytes:
     """The bytes of a file over these terms; numbers are below 2 to the 32."""
+    return b"".join(term_parts(postings))
+
+
+def term_parts(postings: Mapping[bytes, Sequence[int]]) -> Iterator[bytes]:
+    """The same part by part, so that the numbers of a huge session are not there a second time."""
     terms = sorted(postings)
-    term_ends, posting_ends, numbers = array(_NUMBER), array(_NUMBER), array(_NUMBER)
-    size = 0
+    term_ends, posting_ends = array(_NUMBER), array(_NUMBER)
+    size = count = 0
     for term in terms:
         size += len(term)
         term_ends.append(size)
-        numbers.extend(postings[term])
-        posting_ends.append(len(numbers))
-    header = _HEADER.pack(_MAGIC, len(terms), len(numbers), size)
-    return b"".join((header, term_ends.tobytes(), posting_ends.tobytes(), numbers.tobytes(), *terms))
+        count += len(postings[term])
+        posting_ends.append(count)
+    yield _HEADER.pack(_MAGIC, len(terms), count, size)
+    yield term_ends.tobytes()
+    yield posting_ends.tobytes()
+    for start in range(0, len(terms), _TERMS_AT_ONCE):
+        numbers = array(_NUMBER)
+        for term in terms[start : start + _TERMS_AT_ONCE]:
+            numbers.extend(postings[term])
+        yield numbers.tobytes()
+    yield b"".join(terms)
 
 
 class TermFile:

@@ -109,7 +109,7 @@ def coverage_line(coverage: Coverage) -> str:
     """Whether an answer is complete, and why not."""
     if coverage.is_complete:
         return f"Complete: {count(coverage.eligible_sessions, 'session', 'sessions')} searched."
-    known = f"{coverage.indexed_sessions} of {count(coverage.eligible_sessions, 'session', 'sessions')}"
+    known = f"{coverage.indexed_sessions:,} of {count(coverage.eligible_sessions, 'session', 'sessions')}"
     reasons = "; ".join(REASONS.get(reason, reason) for reason in sorted(coverage.reasons))
     return f"Not complete, {known} searched: {reasons}."
 

@@ -15,6 +15,8 @@ from math import isclose
 from pathlib import Path
 from typing import Final
 
+import anyio
+import anyio.to_thread
 import msgspec
 
 from kinds.compare import differences
@@ -139,7 +141,7 @@ def check_digest(case: JsonObject) -> list[str]:
 async def check_memory(case: JsonObject) -> list[str]:
     """Compare an action's answer: from an empty index, at once again, and as another process gives it."""
     given, expected = case["input"], case["output"]
-    corpus = _Corpus.of(case)
+    corpus = await anyio.to_thread.run_sync(_Corpus.of, case)
     settings = {"hotSessions": 50, "regexTimeoutMs": 2000, **given.get("config", {})}
     environ = {"PI_CODING_AGENT_DIR": corpus.real(f"{PLACE}/agent"), "HOME": "/nowhere"}
     args: JsonObject = corpus.with_real_paths(given["args"])
@@ -152,7 +154,7 @@ async def check_memory(case: JsonObject) -> list[str]:
     # A second question may index what the first one's budget left.
     repeats = 1 if settings.keys() & {"maxSyncSessions", "maxSyncSourceBytes"} else REPEATS
     found: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
+    async with anyio.TemporaryDirectory() as folder:
         config = replace(normalize({"memory": settings}).config.memory, index_dir=folder)
         async with QuickJsEngine(spare=False) as engine:
             regex = SandboxRegex(engine)
