@@ -69,7 +69,7 @@ def test_words_lead_to_the_entries_that_have_them(
     entries = read_all(*(raw for raw in map(decode, map(encode, raws)) if is_object(raw)))
     index = built(entries)
     file = tmp_path_factory.mktemp("words") / "x.words"
-    file.write_bytes(index.words_file())
+    file.write_bytes(b"".join(index.words_file()))
 
     expected: dict[str, list[int]] = {}
     for at, entry in enumerate(entries):

@@ -45,8 +45,8 @@ class HotIndexBuilder:
     _folded: dict[bytes, list[int]] = field(default_factory=dict[bytes, list[int]])
     _fold_bytes: int = 0
     _open_pairs: int = 0
-    _closed_words: "dict[bytes, array[int]]" = field(default_factory=dict)
-    _closed_folded: "dict[bytes, array[int]]" = field(default_factory=dict)
+    _closed_words: "dict[bytes, array[int]]" = field(default_factory=dict[bytes, "array[int]"])
+    _closed_folded: "dict[bytes, array[int]]" = field(default_factory=dict[bytes, "array[int]"])
 
     def add(self, entry: Entry) -> None:
         """Take in the next entry."""
