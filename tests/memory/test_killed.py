@@ -72,7 +72,7 @@ async def asking(lab: Lab, dies_at: int = 0) -> AsyncGenerator[Process]:
 
 async def answers_of(process: Process) -> Any:
     assert process.stdout is not None
-    return json.loads(b"".join([chunk async for chunk in process.stdout]))
+    return json.loads(b"".join([chunk async for chunk in process.stdout]))["answers"]
 
 
 async def until(is_so: Callable[[], bool]) -> None:
