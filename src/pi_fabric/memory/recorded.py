@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import BinaryIO, Final
 
 import msgspec
@@ -90,12 +90,13 @@ class RecordStamps:
         """
         folder_ns = self._cache.folder.stat().st_mtime_ns
         if folder_ns != self._folder_ns:
+            self._stamps = {}
             with os.scandir(self._cache.folder) as entries:
-                self._stamps = {
-                    entry.name: stamp_of(entry.stat())
-                    for entry in entries
-                    if entry.name.endswith(_RECORD_SUFFIX) and entry.is_file()
-                }
+                for entry in entries:
+                    # One that another process removes just now is none.
+                    with suppress(FileNotFoundError):
+                        if entry.name.endswith(_RECORD_SUFFIX) and entry.is_file():
+                            self._stamps[entry.name] = stamp_of(entry.stat())
             self._folder_ns = folder_ns
             self.version += 1
 
