@@ -9,6 +9,8 @@ import os
 import re
 import stat
 import tempfile
+import time
+from collections import deque
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +25,9 @@ OWN_FOLDER: Final = "search-1"
 """Of this version's own files; another version leaves it alone."""
 
 ENTRIES_SUFFIX: Final = ".entries"
+
+# Longer than a question takes. What is left when a process ends is removed as any file that no row names.
+_RETIREMENT_S: Final = 30.0
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 # A name has to fit where file systems allow 255 bytes, with what is put around it.
@@ -45,6 +50,7 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.own = folder / OWN_FOLDER
+        self._retired: deque[tuple[float, str]] = deque()
 
     def prepare(self) -> None:
         """Make the folders, for the user alone where the file system can say so.
@@ -137,6 +143,13 @@ class Cache:
         for path in paths:
             with suppress(OSError):
                 path.unlink()
+
+    def retire_group(self, group: str) -> None:
+        """Remove, in a while, what lies beside a record that was replaced: others may be reading it."""
+        now = time.monotonic()
+        self._retired.append((now, group))
+        while self._retired[0][0] < now - _RETIREMENT_S:
+            self.remove_group(self._retired.popleft()[1])
 
     def remove_group(self, group: str) -> None:
         """Remove what lies beside one or more records."""

@@ -211,7 +211,7 @@ class Refresher:
         for old in before:
             self._records.forget(old.record)
             if old.tier == "hot":
-                self._cache.remove_group(old.group)
+                self._cache.retire_group(old.group)
         self._records.note(rows)
 
     def _result(self, wanted: Wanted, plan: "_Plan") -> Refreshed:
