@@ -37,6 +37,11 @@ COMMANDS: dict[str, Command] = {
     "memory": Command(
         "pi_fabric.cli.memory:app", "Look at the index of sessions, or remove it.", "memory status"
     ),
+    "benchmark": Command(
+        "pi_fabric.cli.benchmark:app",
+        "Measure resuming with a real model; needs to be enabled.",
+        "benchmark real-resume",
+    ),
     "pi": Command("pi_fabric.cli.pi:app", "Add Fabric to Pi, or take it out again.", "pi install"),
     "doctor": Command("pi_fabric.cli.doctor:app", "Find what is wrong and how to mend it.", "doctor"),
     "config": Command("pi_fabric.cli.config:app", "Show every setting and where it was set.", "config show"),

@@ -77,7 +77,7 @@ class Fixture:
 class _Description(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     """`fixture.json`."""
 
-    oracle: Annotated[list[Annotated[str, msgspec.Meta(min_length=1)]], msgspec.Meta(min_length=1)]
+    oracle: Annotated[list[str], msgspec.Meta(min_length=1)]
     title: Annotated[str, msgspec.Meta(max_length=100)] = ""
     expected: dict[str, Comparison] = {}
     forbidden: list[str] = []
@@ -185,7 +185,7 @@ def _check_expected(fixture: Fixture) -> None:
         if comparison == "json":
             try:
                 json.loads(file.read_bytes())
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ConfigError(file, f"is to be compared as JSON and is none: {error}") from error
 
 
@@ -209,6 +209,8 @@ def _check_path(fixture: Fixture, path: str, where: str) -> None:
 
 
 def _check_oracle(fixture: Fixture) -> None:
+    if not fixture.oracle[0]:
+        raise ConfigError(fixture.folder / DESCRIPTION, "names no program", pointer="$.oracle[0]")
     for number, word in enumerate(fixture.oracle):
         for found in _PLACEHOLDER.findall(word):
             if found not in PLACEHOLDERS:

@@ -51,7 +51,7 @@ VARIABLES: Final = (
     Variable(MODEL, "the provider's id of the model", "claude-sonnet-4-5", True),
     Variable(KEY_ENV, "name of the variable that holds the key", "ANTHROPIC_API_KEY", True),
     Variable(MAX_USD, "no arm is started once this was spent", "5", True),
-    Variable(REPEATS, f"runs of each task in each arm; {DEFAULT_REPEATS} when not set", "3", False),
+    Variable(REPEATS, f"runs of each task in each arm; else {DEFAULT_REPEATS}", "3", False),
     Variable(PI_VCC, "file of pi-vcc; adds the arm pi-vcc", "/path/to/pi-vcc/index.ts", False),
     Variable(MODELS, "a models.json of Pi's, for a local model", "models.json", False),
     Variable(PI, "Pi's executable; else the one on PATH", "/path/to/pi", False),

@@ -60,6 +60,20 @@ class Observed:
     """Whether the model answered at all after the prompt."""
 
 
+NOTHING: Final = Observed(
+    tokens=dict.fromkeys(TOKEN_KINDS, 0),
+    usd=0.0,
+    is_cost_complete=True,
+    tool_calls=0,
+    nested_calls=0,
+    recall_calls=0,
+    summary=None,
+    failure="",
+    has_answer=False,
+)
+"""Of a run that never came to a session."""
+
+
 def known_ids(path: Path) -> frozenset[str]:
     """Ids of what a session holds before a run. Blocking."""
     return frozenset(entry["id"] for entry in read_session(path).entries if isinstance(entry.get("id"), str))

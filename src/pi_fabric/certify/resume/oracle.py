@@ -4,15 +4,17 @@ Reasons hold what a model wrote; whoever shows them scrubs them first.
 """
 
 import json
+import re
 import sys
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import anyio
 import anyio.to_thread
+from anyio.abc import ByteReceiveStream
 
+from pi_fabric.base.groups import sole_exception
 from pi_fabric.base.process import DEVNULL, PIPE, child_process
 from pi_fabric.certify.resume.fixture import Comparison, Fixture, files_below
 
@@ -20,8 +22,7 @@ from pi_fabric.certify.resume.fixture import Comparison, Fixture, files_below
 MAX_COMPARED_BYTES: Final = 4 * 1024 * 1024
 # Of an oracle's output: its last words say what failed.
 _OUTPUT_BYTES: Final = 64 * 1024
-# Of a line or an oracle's last line in a reason.
-_QUOTED_BYTES: Final = 80
+_ERROR: Final = re.compile(r"\w*Error\b.*:")
 # A model may have changed a thousand files; the first ones say enough.
 MAX_REASONS: Final = 10
 
@@ -67,7 +68,7 @@ def _difference(wanted: bytes, found: bytes, comparison: Comparison) -> str:
         # As text: for Python 1 and true are equal.
         if _canonical(value) == _canonical(json.loads(wanted)):
             return ""
-        return _first_line(_canonical(json.loads(wanted)), _canonical(value))
+        return _first_line(_canonical(json.loads(wanted)), _canonical(value), is_numbered=False)
     if comparison == "bytes":
         if found == wanted:
             return ""
@@ -85,17 +86,18 @@ def _plain(data: bytes) -> str:
     return "\n".join(line.rstrip() for line in lines).rstrip("\n")
 
 
-def _first_line(expected: str, actual: str) -> str:
+def _first_line(expected: str, actual: str, *, is_numbered: bool = True) -> str:
     wanted, found = expected.split("\n"), actual.split("\n")
     at = next((n for n, pair in enumerate(zip(wanted, found, strict=False)) if pair[0] != pair[1]), None)
     if at is None:
         at = min(len(wanted), len(found))
     shown = [_quoted(lines[at]) if at < len(lines) else "the end" for lines in (wanted, found)]
-    return f"line {at + 1}: expected {shown[0]}, found {shown[1]}"
+    where = f"line {at + 1}: " if is_numbered else ""
+    return f"{where}expected {shown[0]}, found {shown[1]}"
 
 
 def _quoted(line: str) -> str:
-    # Not cut here: what is cut can no longer be scrubbed.
+    # Not cut here: what is cut inside a credential can no longer be scrubbed.
     return f"“{line.strip()}”"
 
 
@@ -143,21 +145,44 @@ async def _run_oracle(fixture: Fixture, repo: Path, node: Path, environment: Map
     argv = [_filled(word, values) for word in fixture.oracle]
     output = bytearray()
     try:
-        with anyio.move_on_after(fixture.oracle_timeout_s) as limit:
-            async with (
-                child_process(
-                    argv, cwd=repo, env=environment, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
-                ) as process,
-                anyio.create_task_group() as readers,
-            ):
-                assert process.stdout is not None
-                assert process.stderr is not None
-                for stream in (process.stdout, process.stderr):
-                    readers.start_soon(partial(_keep_end, stream, output))
-                code = await process.wait()
-                readers.cancel_scope.cancel()
+        with anyio.move_on_after(fixture.oracle_timeout_s), sole_exception():
+            code = await _run(argv, repo, environment, output)
             return "" if code == 0 else f"the oracle failed ({_how(code)}){_last_line(output)}"
     except OSError as error:
         return f"the oracle cannot be started: {error.strerror or error}"
-    assert limit.cancelled_caught
     return f"the oracle took longer than {fixture.oracle_timeout_s:g} s"
+
+
+async def _run(argv: Sequence[str], repo: Path, environment: Mapping[str, str], output: bytearray) -> int:
+    async with child_process(
+        argv, cwd=repo, env=environment, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+    ) as process:
+        async with anyio.create_task_group() as readers:
+            for stream in (process.stdout, process.stderr):
+                assert stream is not None
+                readers.start_soon(_keep_end, stream, output)
+        return await process.wait()
+
+
+async def _keep_end(stream: ByteReceiveStream, output: bytearray) -> None:
+    async for data in stream:
+        output += data
+        del output[:-_OUTPUT_BYTES]
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    for placeholder, value in values.items():
+        word = word.replace(placeholder, value)
+    return word
+
+
+def _how(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else f"signal {-code}"
+
+
+def _last_line(output: bytearray) -> str:
+    lines = output.decode("utf-8", "replace").strip().split("\n")
+    told = [line.strip() for line in lines if line.strip()]
+    # Node's stack trace ends with what nobody needs; its message stands above it.
+    named = [line for line in told if _ERROR.match(line)]
+    return f": {(named or told)[-1]}" if told else ""

@@ -86,9 +86,12 @@ class PiLine:
                 async for data in self._process.stdout:
                     for frame in splitter.feed(data):
                         await self._take(frame)
-            await self._end("Pi ended")
+            with anyio.move_on_after(_EXIT_S):
+                await self._process.wait()
+            code = self._process.returncode
+            self._end("Pi ended" if code is None else f"Pi ended (exit code {code})")
         except (LimitReached, ValueError) as error:
-            await self._end(f"what Pi writes is no protocol ({error})")
+            self._end(f"what Pi writes is no protocol ({error})")
 
     async def read_stderr(self) -> None:
         """Keep the last of what Pi says on standard error."""
@@ -144,11 +147,8 @@ class PiLine:
             raise HostError(PI_GONE, f"{self._ended}: {words}" if words else self._ended)
         await self._changed.wait()
 
-    async def _end(self, how: str) -> None:
-        with anyio.move_on_after(_EXIT_S):
-            await self._process.wait()
-        code = self._process.returncode
-        self._ended = how if code is None else f"{how} (exit code {code})"
+    def _end(self, how: str) -> None:
+        self._ended = how
         self._wake()
 
     def _wake(self) -> None:

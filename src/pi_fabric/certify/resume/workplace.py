@@ -6,6 +6,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,7 @@ from pi_fabric.base.jsonvalue import JsonObject, stringify
 from pi_fabric.base.paths import AGENT_DIR_VARIABLE
 from pi_fabric.base.process import inherited_environment
 from pi_fabric.certify.resume.arms import Arm
-from pi_fabric.certify.resume.fixture import Fixture
+from pi_fabric.certify.resume.fixture import Fixture, files_below
 from pi_fabric.certify.resume.gate import Gate
 from pi_fabric.host.pi.manifest import EXTENSION_DIR
 
@@ -71,7 +72,7 @@ def furnish(folder: Path, *, fixture: Fixture, arm: Arm, gate: Gate, environ: Ma
     sessions = agent / "sessions" / f"--{str(repo).lstrip('/').replace('/', '-')}--"
     for each in (agent, sessions):
         each.mkdir(parents=True, mode=0o700)
-    shutil.copytree(fixture.repo, repo)
+    copy_repo(fixture, repo)
     for name, content in _agent_files(arm, gate).items():
         (agent / name).write_text(stringify(content, indent=2), encoding="utf-8")
     if gate.models is not None:
@@ -99,15 +100,29 @@ def moved_session(data: bytes, repo: Path) -> bytes:
     return re.sub(_BEFORE + re.escape(found.group(2)) + _AFTER, lambda _: new, data)
 
 
+def copy_repo(fixture: Fixture, target: Path) -> None:
+    """A copy of a fixture's repository that can be written, whatever the original is. Blocking."""
+    shutil.copytree(fixture.repo, target, copy_function=shutil.copyfile)
+    for file in files_below(fixture.repo):
+        # As git does: of the permissions only whether it can be run.
+        is_program = file.stat().st_mode & stat.S_IXUSR
+        (target / file.relative_to(fixture.repo)).chmod(0o755 if is_program else 0o644)
+    for place, _, _ in os.walk(target):
+        Path(place).chmod(0o755)
+
+
 def remove_tree(folder: Path) -> None:
-    """Remove a folder, whatever permissions a model has given to folders in it. Blocking."""
-    folder.chmod(stat.S_IRWXU)
+    """Remove a folder, whatever permissions a model has given to folders in it. Blocking.
+
+    What cannot be removed stays; whoever minds looks whether the folder is still there.
+    """
     for place, folders, _ in os.walk(folder):
         for name in folders:
             child = Path(place, name)
             if not child.is_symlink():
-                child.chmod(stat.S_IRWXU)
-    shutil.rmtree(folder)
+                with suppress(OSError):
+                    child.chmod(stat.S_IRWXU)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _agent_files(arm: Arm, gate: Gate) -> dict[str, JsonObject]:
@@ -127,7 +142,12 @@ def _agent_files(arm: Arm, gate: Gate) -> dict[str, JsonObject]:
         },
         # By name: Pi looks the value up in its environment, and it is never on the disk.
         "auth.json": {gate.provider: {"type": "api_key", "key": f"${gate.key_env}"}},
-        "fabric.json": {"compaction": {"engine": arm.engine, "fill": "tail"}},
+        "fabric.json": {
+            "compaction": {"engine": arm.engine, "fill": "tail"},
+            # What children cost would not be in this session, and the budget would not see it.
+            "subagents": {"enabled": False},
+            "mesh": {"enabled": False},
+        },
     }
 
 

@@ -1,0 +1,1 @@
+"""A benchmark's result for machines, terminals, Markdown and browsers."""
