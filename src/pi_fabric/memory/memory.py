@@ -172,7 +172,8 @@ class Memory:
         Raises:
             StoreError: If the index cannot be read.
         """
-        return await anyio.to_thread.run_sync(self._status)
+        async with self._refreshing:
+            return await anyio.to_thread.run_sync(self._status)
 
     async def rebuild(
         self, progress: Progress | None = None, *, branches: Branches = "active"
@@ -196,9 +197,10 @@ class Memory:
 
     async def clear(self) -> ClearResult:
         """Remove the index; it is built again when something is asked."""
-        result = await anyio.to_thread.run_sync(clear, self.cache)
-        for index in self._indexes.values():
-            index.forget(list(index.catalogue.rows.values()))
+        async with self._refreshing:
+            result = await anyio.to_thread.run_sync(clear, self.cache)
+            for index in self._indexes.values():
+                index.forget(list(index.catalogue.rows.values()))
         return result
 
     def _status(self) -> MemoryStatus:
@@ -235,7 +237,8 @@ class Memory:
             cwd=str(cwd),
             session_file=None if current is None else current.file,
             head_of=lambda found: self._heads.of(found, rows),
-            ids_of={file: row.session_id for file, row in rows.items()},
+            # Another question may be changing them in another thread; copying is one step.
+            ids_of={file: row.session_id for file, row in rows.copy().items()},
         )
         return _Asked(listing=listing, scopes=scopes, current=current)
 

@@ -151,15 +151,19 @@ class Source:
         chosen = None if lineage.ordinals is None else frozenset(lineage.ordinals)
         is_ascending = lineage.ordinals is None or list(lineage.ordinals) == sorted(lineage.ordinals)
         late: dict[int, JsonObject] = {}
-        with _opened(self.path) as stream:
-            for ordinal, value in self._numbered(self._values(stream)):
-                if not is_object(value) or (chosen is not None and ordinal not in chosen):
-                    continue
-                if is_ascending:
-                    yield self._session_id_at(ordinal), value
-                else:
-                    late[ordinal] = value
-            self._check_unchanged(stream)
+        try:
+            with _opened(self.path) as stream:
+                for ordinal, value in self._numbered(self._values(stream)):
+                    if not is_object(value) or (chosen is not None and ordinal not in chosen):
+                        continue
+                    if is_ascending:
+                        yield self._session_id_at(ordinal), value
+                    else:
+                        late[ordinal] = value
+                self._check_unchanged(stream)
+        except OSError:
+            # What the first reading found is gone.
+            raise SourceChanged(self.path) from None
         for ordinal in lineage.ordinals or ():
             if ordinal in late:
                 yield self._session_id_at(ordinal), late[ordinal]
