@@ -220,7 +220,7 @@ def poison(folder: Path, name: str, deaths: int, monkeypatch: pytest.MonkeyPatch
     marks = folder / "marks"
     text = POISON.format(name=name, marks=str(marks), deaths=deaths)
     (folder / "sitecustomize.py").write_text(text)
-    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
     return marks
 
 
