@@ -15,6 +15,7 @@ import msgspec
 from pi_fabric.memory.cache import Cache, record_name
 from pi_fabric.memory.catalogue import Catalogue, Row
 from pi_fabric.memory.discovery import Listing
+from pi_fabric.memory.merging import rewrite_groups
 from pi_fabric.memory.model import CACHE_VERSION, Branches
 from pi_fabric.memory.recorded import RecordStamps
 from pi_fabric.memory.stamp import Stamp
@@ -68,6 +69,7 @@ class Cleaner:
             if rows := self._gone(catalogue.rows.values(), paths, listing):
                 catalogue.update((), [row.file for row in rows])
                 self._remove(rows)
+                rewrite_groups(self._cache, catalogue, {row.group for row in rows if row.tier == "cold"})
         state = (self._records.version, *(one.version for one in self._catalogues.values()))
         if state == self._state:
             return set()

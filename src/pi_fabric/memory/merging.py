@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,25 @@ def merge_small_groups(cache: Cache, catalogue: Catalogue) -> None:
             catalogue.update(_merge(cache, groups))
 
 
+def rewrite_groups(cache: Cache, catalogue: Catalogue, groups: Iterable[str]) -> None:
+    """Write groups anew without the words of sessions that have left them; blocking.
+
+    Raises:
+        StoreError: If the catalogue cannot be written.
+    """
+    with catalogue.locked():
+        catalogue.load()
+        members: dict[str, list[Row]] = {group: [] for group in groups}
+        for row in catalogue.rows.values():
+            if row.tier == "cold" and row.group in members:
+                members[row.group].append(row)
+        for group, rows in members.items():
+            # What cannot be written anew is built anew when it is asked for.
+            with suppress(OSError, ValueError):
+                catalogue.update(_merge(cache, {group: rows}) if rows else ())
+            cache.remove_group(group)
+
+
 def _small_groups(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """The small groups with their sessions, when there are too many of them; else none."""
     groups: dict[str, list[Row]] = {}
@@ -46,7 +66,9 @@ def _small_groups(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 def _merge(cache: Cache, groups: dict[str, list[Row]]) -> list[Row]:
     merged = uuid.uuid4().hex
-    moved = [row for members in groups.values() for row in members][:_MAX_MERGED]
+    moved = [row for members in groups.values() for row in members]
+    if len(groups) > 1:
+        del moved[_MAX_MERGED:]
     slots = {(row.group, row.slot): slot for slot, row in enumerate(moved)}
     for name in (cache.folded, cache.words):
         cache.write(name(merged), encode_terms(_gathered(name, groups, slots)))

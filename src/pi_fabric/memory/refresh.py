@@ -210,9 +210,11 @@ class Refresher:
         self._catalogue.update(rows)
         for old in before:
             self._records.forget(old.record)
-            if old.tier == "hot":
-                self._cache.retire_group(old.group)
         self._records.note(rows)
+        left = {old.group for old in before}
+        if left:
+            for group in left.difference(row.group for row in self._catalogue.rows.values()):
+                self._cache.retire_group(group)
 
     def _result(self, wanted: Wanted, plan: "_Plan") -> Refreshed:
         rows = {one.path: plan.rows[one.path] for one in wanted.found if one.path in plan.rows}
