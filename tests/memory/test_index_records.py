@@ -205,6 +205,30 @@ async def test_an_orphan_that_no_catalogue_knows_is_removed(lab: Lab) -> None:
     assert name not in lab.records()
 
 
+@pytest.mark.requirement("memory:index:forgotten")
+@both_processes
+@pytest.mark.parametrize("minute", [0, 99], ids=["cold", "hot"])
+async def test_no_word_of_a_deleted_session_stays(lab: Lab, minute: int, *, same_process: bool) -> None:
+    path = lab.session("secret", "common quixotic", minute=minute)
+    memory = lab.memory()
+    for branches in ("active", "all"):
+        assert await where(memory, "quixotic", branches=branches) == ["secret"]
+    known = records_of(lab.index)
+    path.unlink()
+
+    memory = memory if same_process else lab.memory()
+    await same_as_fresh(lab, memory)
+
+    files = [one for one in lab.index.rglob("*") if one.is_file()]
+    assert [one.name for one in files if b"quixotic" in one.read_bytes()] == []
+    # Those that it was indexed with were not built again for that.
+    if minute == 0:
+        assert records_of(lab.index).items() <= known.items()
+    for one in (memory, lab.memory()):
+        await same_as_fresh(lab, one)
+        await same_as_fresh(lab, one, branches="all")
+
+
 @pytest.mark.requirement("memory:index:deleted")
 async def test_a_session_that_comes_back_is_found_again(lab: Lab) -> None:
     memory = lab.memory()
