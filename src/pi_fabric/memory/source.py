@@ -60,7 +60,7 @@ class Source:
         """What a listing knows of the file."""
         self._headers: list[tuple[int, str]] = []
         self._held: list[JsonObject | None] | None = None
-        with _opened(path) as stream:
+        with opened(path) as stream:
             self.stamp: Stamp = stamp_of(os.fstat(stream.fileno()))
             start = os.pread(stream.fileno(), HEAD_BYTES, 0)
             if self.stamp.size <= MAX_HELD_BYTES:
@@ -152,7 +152,7 @@ class Source:
         is_ascending = lineage.ordinals is None or list(lineage.ordinals) == sorted(lineage.ordinals)
         late: dict[int, JsonObject] = {}
         try:
-            with _opened(self.path) as stream:
+            with opened(self.path) as stream:
                 for ordinal, value in self._numbered(self._values(stream)):
                     if not is_object(value) or (chosen is not None and ordinal not in chosen):
                         continue
@@ -209,7 +209,7 @@ def hash_source(path: str) -> tuple[str, Stamp, int]:
         SourceChanged: If it was written meanwhile.
     """
     began_ns = time.time_ns()
-    with _opened(path) as stream:
+    with opened(path) as stream:
         stamp = stamp_of(os.fstat(stream.fileno()))
         digest = hashlib.sha256()
         while data := stream.read(_CHUNK_BYTES):
@@ -220,7 +220,12 @@ def hash_source(path: str) -> tuple[str, Stamp, int]:
 
 
 @contextmanager
-def _opened(path: str) -> Generator[BinaryIO]:
+def opened(path: str) -> Generator[BinaryIO]:
+    """A session file, to be read.
+
+    Raises:
+        OSError: If it cannot be opened, or is no regular file.
+    """
     # Not blocking: a pipe in the place of a session would wait for its writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb", buffering=0) as stream:
