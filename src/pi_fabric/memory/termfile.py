@@ -1,7 +1,7 @@
 """Sorted terms with postings in one file that is looked into without being read.
 
-The file is mapped; finding a term touches a few pages, however many terms there are. It is written once
-and never changed.
+A large file is mapped; finding a term touches a few pages, however many terms there are. It is written
+once and never changed.
 
 Layout, little-endian: magic, counts of terms and numbers, size of the texts; then where each term ends in
 the texts (u32), where each term's numbers end (u32), the numbers (u32), and the texts (UTF-8, in the order
@@ -9,16 +9,20 @@ of their bytes).
 """
 
 import mmap
+import os
 import struct
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
+from weakref import WeakSet
 
 _MAGIC: Final = b"PFT1"
 _HEADER: Final = struct.Struct("<4sIII")
 _NUMBER: Final = "I"
 _TERMS_AT_ONCE: Final = 256
+_MIN_MAPPED_BYTES: Final = 64 * 1024
+_MAX_MAPPED: Final = 160
 
 
 def encode_terms(postings: Mapping[bytes, Sequence[int]]) -> bytes:
@@ -47,6 +51,9 @@ def term_parts(postings: Mapping[bytes, Sequence[int]]) -> Iterator[bytes]:
     yield b"".join(terms)
 
 
+_mapped: "WeakSet[TermFile]" = WeakSet()
+
+
 class TermFile:
     """A file of terms, open for looking up.
 
@@ -56,8 +63,7 @@ class TermFile:
     """
 
     def __init__(self, path: Path) -> None:
-        with path.open("rb") as stream:
-            self._data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        self._data = self._read(path)
         if len(self._data) < _HEADER.size:
             raise ValueError(f"{path} is cut")
         magic, self.term_count, number_count, size = _HEADER.unpack_from(self._data)
@@ -71,6 +77,14 @@ class TermFile:
         self._posting_ends = view[starts[1] : starts[2]].cast(_NUMBER)
         self._numbers = view[starts[2] : starts[3]].cast(_NUMBER)
         self._texts = starts[3]
+
+    def _read(self, path: Path) -> bytes | mmap.mmap:
+        with path.open("rb") as stream:
+            # A map holds a descriptor, of which a process may have as few as 256.
+            if os.fstat(stream.fileno()).st_size <= _MIN_MAPPED_BYTES or len(_mapped) >= _MAX_MAPPED:
+                return stream.read()
+            _mapped.add(self)
+            return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
 
     def find(self, term: bytes) -> list[int]:
         """The numbers of a term; none when it is not there."""
