@@ -1,6 +1,7 @@
 """The folder of the index: who may read it, what damages it, and what is done about that."""
 
 import os
+import resource
 import shutil
 import stat
 from collections.abc import Callable
@@ -152,6 +153,25 @@ async def test_an_index_that_cannot_be_written_answers_while_nothing_changed(lab
             folder.chmod(0o700)
     assert before != await everything(lab.memory(), QUERIES)
     await same_as_fresh(lab, lab.memory())
+
+
+@pytest.mark.requirement("memory:index:descriptors")
+@pytest.mark.parametrize(("mapped_from", "descriptors"), [(65_536, 100), (0, 300)], ids=["small", "mapped"])
+async def test_many_hot_sessions_need_few_descriptors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mapped_from: int, descriptors: int
+) -> None:
+    lab = Lab.at(tmp_path, hot_sessions=200)
+    lab.sessions(200)
+    monkeypatch.setattr("pi_fabric.memory.termfile._MIN_MAPPED_BYTES", mapped_from)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, before[1]))
+    try:
+        memory = lab.memory()
+        for branches in ("active", "all"):
+            assert len(await where(memory, "common", branches=branches)) == 200
+            assert await where(memory, "word7", branches=branches, fold=True) == ["s007"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 # What lies beside the records
