@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import tempfile
 import textwrap
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import anyio
 import typer
 
 from pi_fabric.base.clock import SystemClock
-from pi_fabric.base.errors import FabricError, RequestError
+from pi_fabric.base.errors import FabricError, RequestError, StoreError
 from pi_fabric.base.groups import sole_exception
 from pi_fabric.base.jsonvalue import JsonObject, stringify
 from pi_fabric.base.nearest import nearest
@@ -107,7 +108,11 @@ def real_resume(
     except FabricError as error:
         # Whatever it quotes: the credential must not be in it.
         error.message = scrub(error.message)
+        error.args = (error.message,)
         raise
+    except OSError as error:
+        reason = f"the benchmark cannot keep its files: {error.strerror or error}"
+        raise StoreError(Path(tempfile.gettempdir()), scrub(reason)) from None
     raise typer.Exit(code)
 
 

@@ -11,6 +11,7 @@ Speaks the line protocol and appends to the session as Pi does. MODE says what i
     garbage     writes something that is no protocol
     refuse      refuses the prompt with words that hold the key
     handled     says that an extension took the prompt
+    decline     cancels a compaction, and an extension tells the person why
     ask         works once its question was cancelled
 """
 
@@ -93,11 +94,11 @@ def main() -> None:
     while line := sys.stdin.buffer.readline():
         command = json.loads(line)
         if command["type"] == "prompt":
-            # Kept for the test: all that this process was told.
-            log = Path(sys.argv[0]).parent / "prompts.jsonl" if "--log" in ARGUMENTS else Path(os.devnull)
-            with log.open("ab") as file:
-                file.write(line)
             prompted(command)
+        elif command["type"] == "compact" and MODE == "decline":
+            told = f"Fabric did not compact: nothing new since {KEY}."
+            send({"type": "extension_ui_request", "id": "n1", "method": "notify", "message": told})
+            respond(command, success=False, error="Compaction cancelled")
         elif command["type"] == "compact":
             kept = command.get("customInstructions") == "__pi_vcc__"
             append(type="compaction", summary="Short.", firstKeptEntryId="", tokensBefore=9, fromHook=kept)

@@ -66,6 +66,16 @@ class Worker(ScriptedModel):
         self.resumed: list[dict[str, Any]] = []
         """Requests that hold the resume prompt as their newest message."""
         self.authorizations: list[str] = []
+        """What each request came with."""
+        # Made for this server alone, so that it may be changed.
+        handler: Any = self._server.RequestHandlerClass
+        handle: Callable[[Any], None] = handler.do_POST
+
+        def recorded(request: Any) -> None:
+            self.authorizations.append(request.headers.get("authorization", ""))
+            handle(request)
+
+        handler.do_POST = recorded
 
     def answer(self, body: dict[str, Any]) -> Reply:
         self.requests.append(body)

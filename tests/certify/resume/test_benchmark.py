@@ -99,3 +99,19 @@ def test_a_task_that_is_done_before_it_begins_is_refused_for_free(tmp_path: Path
     assert caught.value.pointer == "$.oracle"
     assert told == []
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.requirement("certify:resume:own")
+@pytest.mark.parametrize("program", ["no-such-program", "./check.sh", "{fixture}/check.sh"])
+def test_an_oracle_that_cannot_be_started_is_refused_for_free(tmp_path: Path, program: str) -> None:
+    with pytest.raises(ConfigError, match="there is no program ") as caught:
+        measure(plan_in(tmp_path, oracle=[program]))
+    assert caught.value.pointer == "$.oracle[0]"
+
+
+def test_an_oracle_may_lie_in_the_repository(tmp_path: Path) -> None:
+    plan = plan_in(tmp_path, repeats=1, oracle=["./check.sh"])
+    file = plan.fixtures[0].repo / "check.sh"
+    file.write_text("#!/bin/sh\ntest -e answer.txt\n")
+    file.chmod(0o755)
+    assert [run.has_passed for run in measure(plan).runs] == [True, True]

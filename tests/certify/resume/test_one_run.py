@@ -105,6 +105,14 @@ def test_a_summary_by_somebody_else_fails_the_arm_before_the_resume(
     assert run.summary_bytes == len("Short.")
 
 
+@pytest.mark.requirement("certify:resume:key")
+def test_a_compaction_that_was_cancelled_is_told_with_its_cause(tmp_path: Path) -> None:
+    run = run_once(tmp_path, "decline", arm="fabric")
+    cause = f"Fabric did not compact: nothing new since [{KEY_ENV}]."
+    assert run.reasons[0] == f"Pi refused compact: Compaction cancelled ({cause})"
+    assert run.usd == 0
+
+
 def test_a_pi_that_cannot_be_started_is_told(tmp_path: Path) -> None:
     bench = Bench(
         gate=fake_bench("work").gate,

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import anyio
 import pytest
@@ -23,6 +24,8 @@ from tests.certify.resume.resume_lab import (
     last_text,
     writing,
 )
+from tools import install_pi
+from tools.scripted_model import Reply
 
 pytestmark = pytest.mark.pi
 DATA = Path(__file__).parent / "data"
@@ -35,8 +38,16 @@ def worker() -> Iterator[Worker]:
         yield served
 
 
-def measure(worker: Worker, folder: Path, version: str, arms: tuple[ArmName, ...], vcc: str) -> Report:
-    bench = bench_of(worker, folder, version, pi_vcc=DATA / vcc)
+def measure(
+    worker: Worker,
+    folder: Path,
+    version: str,
+    arms: tuple[ArmName, ...],
+    *,
+    vcc: str = "vcc.js",
+    timeout_s: float = 60,
+) -> Report:
+    bench = bench_of(worker, folder, version, timeout_s=timeout_s, pi_vcc=DATA / vcc)
     fixture = load_fixture(BUILT_IN / "tenant-limits")
     plan = Plan(fixtures=[fixture], arms=arms, repeats=1, seed=0, pi_version=version)
     return anyio.run(run_benchmark, plan, bench)
@@ -46,9 +57,11 @@ def measure(worker: Worker, folder: Path, version: str, arms: tuple[ArmName, ...
     "certify:resume:arms", "certify:resume:author", "certify:resume:prompt", "certify:resume:models"
 )
 def test_every_arm_resumes_and_finishes_the_task(worker: Worker, tmp_path: Path, pi_version: str) -> None:
-    report = measure(worker, tmp_path, pi_version, ARM_NAMES, "vcc.js")
+    report = measure(worker, tmp_path, pi_version, ARM_NAMES)
     assert {run.slot.arm: run.reasons for run in report.runs} == dict.fromkeys(ARM_NAMES, ())
     runs = {run.slot.arm: run for run in report.runs}
+    # The agent folder names the variable alone; Pi has found its value.
+    assert set(worker.authorizations) == {f"Bearer {KEY}"}
     requests = dict(zip((run.slot.arm for run in report.runs), worker.resumed, strict=True))
     sizes = {arm: len(json.dumps(request["messages"])) for arm, request in requests.items()}
     for arm, request in requests.items():
@@ -75,7 +88,7 @@ def test_a_crash_in_one_arm_leaves_the_others_and_a_spoilt_task_fails(
     spoilt = done_files() | {"config/legacy.json": "{}", "src/limits.mjs": f"// {KEY}\n"}
     recall = 'await memory.recall({ query: "orchid" });'
     worker.work = lambda _: writing(spoilt, before=recall)
-    report = measure(worker, tmp_path, pi_version, ("baseline", "pi-vcc"), "vcc_crash.js")
+    report = measure(worker, tmp_path, pi_version, ("baseline", "pi-vcc"), vcc="vcc_crash.js")
     runs = {run.slot.arm: run for run in report.runs}
     assert runs["pi-vcc"].ending == "crashed"
     assert runs["pi-vcc"].reasons[0] == f"Pi ended (exit code 7): vcc: cannot go on with [{KEY_ENV}]"
@@ -84,3 +97,16 @@ def test_a_crash_in_one_arm_leaves_the_others_and_a_spoilt_task_fails(
     assert runs["baseline"].recall_calls == 1
     assert "src/limits.mjs exports no allow" in runs["baseline"].reasons[1]
     assert KEY not in repr(report)
+
+
+@pytest.mark.requirement("certify:resume:failure")
+def test_a_model_that_never_answers_ends_at_the_time_limit(worker: Worker, tmp_path: Path) -> None:
+    is_over = Event()
+    worker.work = lambda _: Reply(text="late") if is_over.wait(60) else Reply()
+    try:
+        report = measure(worker, tmp_path, install_pi.TARGET, ("baseline",), timeout_s=3)
+    finally:
+        is_over.set()
+    (run,) = report.runs
+    assert (run.ending, run.reasons[0]) == ("timed-out", "it took longer than 3 s")
+    assert report.left_behind == ""

@@ -192,6 +192,12 @@ def test_unknown_costs_and_a_folder_that_stayed_are_told() -> None:
     assert "Not everything could be removed: /tmp/x" in text
 
 
+def test_a_model_without_a_price_is_told() -> None:
+    free = replace(SAMPLE, spent_usd=0.0)
+    assert "Pi knows no price of this model" in as_text(free)
+    assert "Pi knows no price of this model" not in as_text(SAMPLE)
+
+
 @pytest.mark.requirement("certify:resume:reports", "certify:resume:key")
 @pytest.mark.parametrize("name", ["r.html", "r.md", "r.json", "R.HTML"])
 def test_a_file_is_of_the_kind_that_its_name_says_and_is_scrubbed_once_more(

@@ -16,7 +16,7 @@ from pi_fabric.base.process import inherited_environment
 from pi_fabric.certify.resume.arms import ArmName
 from pi_fabric.certify.resume.fixture import DESCRIPTION, Fixture
 from pi_fabric.certify.resume.one_run import Bench, OneRun
-from pi_fabric.certify.resume.oracle import score
+from pi_fabric.certify.resume.oracle import missing_program, score
 from pi_fabric.certify.resume.results import Report, Run, Stopped
 from pi_fabric.certify.resume.schedule import Slot, schedule
 from pi_fabric.certify.resume.workplace import copy_repo, remove_tree
@@ -56,53 +56,65 @@ async def run_benchmark(
         progress: Told before each run.
 
     Raises:
-        ConfigError: If a fixture passes before anything was done; nothing was spent then.
+        ConfigError: If a fixture passes before anything was done, or its oracle cannot be started; nothing
+            was spent then.
         OSError: If there is no place for the files.
     """
     slots = plan.slots()
-    fixtures = {fixture.name: fixture for fixture in plan.fixtures}
-    runs: list[Run] = []
-    spent_usd = 0.0
-    stopped: Stopped | None = None
     async with _temporary_folder() as root:
         for fixture in plan.fixtures:
             await _check_undone(fixture, bench, root / f"check-{fixture.name}")
-        for number, slot in enumerate(slots):
-            if spent_usd >= bench.gate.max_usd:
-                stopped = "budget"
-                break
-            if progress is not None:
-                progress(number, len(slots), slot, spent_usd)
-            folder = root / f"{number:04d}"
-            one = OneRun(bench, slot, fixtures[slot.fixture], folder)
-            run = await _unless(stop, one)
-            if run is None:
-                spent_usd += (await one.observed()).usd
-                stopped = "interrupted"
-                break
-            runs.append(run)
-            spent_usd += run.usd
-            await anyio.to_thread.run_sync(remove_tree, folder)
+        runs, spent_usd, stopped = await _run_all(slots, plan, bench, root=root, stop=stop, progress=progress)
     has_left = await anyio.to_thread.run_sync(root.exists)
+    gate = bench.gate
     return Report(
-        provider=bench.gate.provider,
-        model=bench.gate.model,
-        key_env=bench.gate.key_env,
+        provider=gate.provider,
+        model=gate.model,
+        key_env=gate.key_env,
         pi_version=plan.pi_version,
         fabric_version=__version__,
-        pi_vcc=bench.gate.pi_vcc.name if bench.gate.pi_vcc is not None and "pi-vcc" in plan.arms else "",
+        pi_vcc=gate.pi_vcc.name if gate.pi_vcc is not None and "pi-vcc" in plan.arms else "",
         fixtures={fixture.name: fixture.title for fixture in plan.fixtures},
         arms=plan.arms,
         repeats=plan.repeats,
         seed=plan.seed,
         timeout_s=bench.timeout_s,
-        max_usd=bench.gate.max_usd,
+        max_usd=gate.max_usd,
         spent_usd=spent_usd,
         stopped=stopped,
-        runs=tuple(runs),
+        runs=runs,
         not_run=slots[len(runs) :],
         left_behind=str(root) if has_left else "",
     )
+
+
+async def _run_all(
+    slots: Sequence[Slot],
+    plan: Plan,
+    bench: Bench,
+    *,
+    root: Path,
+    stop: anyio.Event | None,
+    progress: Progress | None,
+) -> tuple[list[Run], float, Stopped | None]:
+    """Runs, what was spent, and why there are no more of them."""
+    fixtures = {fixture.name: fixture for fixture in plan.fixtures}
+    runs: list[Run] = []
+    spent_usd = 0.0
+    for number, slot in enumerate(slots):
+        if spent_usd >= bench.gate.max_usd:
+            return runs, spent_usd, "budget"
+        if progress is not None:
+            progress(number, len(slots), slot, spent_usd)
+        folder = root / f"{number:04d}"
+        one = OneRun(bench, slot, fixtures[slot.fixture], folder)
+        run = await _unless(stop, one)
+        if run is None:
+            return runs, spent_usd + (await one.observed()).usd, "interrupted"
+        runs.append(run)
+        spent_usd += run.usd
+        await anyio.to_thread.run_sync(remove_tree, folder)
+    return runs, spent_usd, None
 
 
 async def _unless(stop: anyio.Event | None, one: OneRun) -> Run | None:
@@ -122,9 +134,14 @@ async def _cancel_when(stop: anyio.Event, scope: anyio.CancelScope) -> None:
 
 
 async def _check_undone(fixture: Fixture, bench: Bench, folder: Path) -> None:
-    """A task that is done before it begins would make every arm pass."""
+    """A task that is done before it begins passes in every arm, and one without its oracle in none."""
     await anyio.to_thread.run_sync(copy_repo, fixture, folder)
     environment: Mapping[str, str] = inherited_environment({"HOME": str(folder.parent)})
+    missing = await anyio.to_thread.run_sync(missing_program, fixture, folder, bench.node)
+    if missing:
+        raise ConfigError(
+            fixture.folder / DESCRIPTION, f"there is no program {missing}", pointer="$.oracle[0]"
+        )
     if not await score(fixture, folder, node=bench.node, environment=environment):
         reason = "the repository passes before anything was done, so every arm would"
         raise ConfigError(fixture.folder / DESCRIPTION, reason, pointer="$.oracle")

@@ -5,7 +5,7 @@ Whatever happens in it is the run's own failure, with its reason; only a cancell
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -47,7 +47,7 @@ class Bench:
     pi: tuple[str, ...]
     """Command line that starts Pi, without arguments."""
     node: Path
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] = field(repr=False)
     """Our own; what of it Pi gets is decided elsewhere."""
     timeout_s: float
     """Of one run, scoring not counted."""

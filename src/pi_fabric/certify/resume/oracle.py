@@ -5,6 +5,7 @@ Reasons hold what a model wrote; whoever shows them scrubs them first.
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -48,6 +49,14 @@ async def score(
     if len(reasons) > MAX_REASONS:
         reasons = [*reasons[:MAX_REASONS], f"and {len(reasons) - MAX_REASONS} more"]
     return tuple(reasons)
+
+
+def missing_program(fixture: Fixture, repo: Path, node: Path) -> str:
+    """The oracle's program when it cannot be found from a repository; "" when it can. Blocking."""
+    program = _argv(fixture, node)[0]
+    # As the system does: only a bare name is looked up.
+    found = shutil.which(str(repo / program) if "/" in program else program)
+    return "" if found else program
 
 
 def _differences(fixture: Fixture, repo: Path) -> Iterator[str]:
@@ -141,8 +150,7 @@ def _content(repo: Path, path: str) -> bytes | str:
 
 
 async def _run_oracle(fixture: Fixture, repo: Path, node: Path, environment: Mapping[str, str]) -> str:
-    values = {"{python}": sys.executable, "{node}": str(node), "{fixture}": str(fixture.folder)}
-    argv = [_filled(word, values) for word in fixture.oracle]
+    argv = _argv(fixture, node)
     output = bytearray()
     try:
         with anyio.move_on_after(fixture.oracle_timeout_s), sole_exception():
@@ -168,6 +176,11 @@ async def _keep_end(stream: ByteReceiveStream, output: bytearray) -> None:
     async for data in stream:
         output += data
         del output[:-_OUTPUT_BYTES]
+
+
+def _argv(fixture: Fixture, node: Path) -> list[str]:
+    values = {"{python}": sys.executable, "{node}": str(node), "{fixture}": str(fixture.folder)}
+    return [_filled(word, values) for word in fixture.oracle]
 
 
 def _filled(word: str, values: Mapping[str, str]) -> str:

@@ -14,7 +14,15 @@ from anyio.abc import Process
 
 from pi_fabric.base.errors import HostError, LimitReached
 from pi_fabric.base.groups import sole_exception
-from pi_fabric.base.jsonvalue import Json, JsonObject, decode, encode, is_object, object_or_empty
+from pi_fabric.base.jsonvalue import (
+    Json,
+    JsonObject,
+    decode,
+    encode,
+    is_object,
+    object_or_empty,
+    text_or_empty,
+)
 from pi_fabric.base.process import PIPE, child_process
 from pi_fabric.certify.resume.frames import FrameSplitter
 from pi_fabric.certify.resume.scrub import Scrubber
@@ -43,6 +51,7 @@ class PiLine:
         self._answers: dict[str, JsonObject] = {}
         self._changed = anyio.Event()
         self._settled = 0
+        self._notice = ""
         self._ended = ""
         self._stderr = bytearray()
         self._is_cut = False
@@ -55,13 +64,16 @@ class PiLine:
         """
         self._count += 1
         identity = f"r{self._count}"
+        self._notice = ""
         await self._send({"id": identity, "type": kind, **fields})
         while identity not in self._answers:
             await self._wait()
         answer = self._answers.pop(identity)
         if answer.get("success") is not True:
-            words = self._scrub.line(str(answer.get("error") or "no reason given"), MAX_WORDS_BYTES)
-            raise HostError(PI_REFUSED, f"Pi refused {kind}: {words}")
+            words = str(answer.get("error") or "no reason given")
+            # Pi says only that it was cancelled; an extension has told the person why.
+            told = f"{words} ({self._notice})" if self._notice else words
+            raise HostError(PI_REFUSED, f"Pi refused {kind}: {self._scrub.line(told, MAX_WORDS_BYTES)}")
         return object_or_empty(answer.get("data"))
 
     async def prompt(self, text: str) -> None:
@@ -121,6 +133,8 @@ class PiLine:
             self._answers[message["id"]] = message
         elif kind == "agent_settled":
             self._settled += 1
+        elif kind == "extension_ui_request" and message.get("method") == "notify":
+            self._notice = text_or_empty(message.get("message"))
         elif kind == "extension_ui_request" and message.get("method") in _QUESTIONS:
             # Nobody is there to ask, and a question that stays open would hang the run.
             with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):

@@ -7,7 +7,7 @@ import stat
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -51,7 +51,7 @@ class Workplace:
     session: Path
     argv: tuple[str, ...]
     """Arguments of Pi's."""
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
 
 
 def furnish(folder: Path, *, fixture: Fixture, arm: Arm, gate: Gate, environ: Mapping[str, str]) -> Workplace:

@@ -31,5 +31,6 @@ def _row(figures: ArmFigures, top: int) -> Iterator[str]:
         bar = f'width="{_TRACK * figures.rate:.1f}" height="{_BAR}" rx="3"'
         yield f'<rect class="bar" x="{_LEFT}" y="{y}" {bar}/>'
         yield f'<line class="range" x1="{low:.1f}" x2="{high:.1f}" y1="{middle}" y2="{middle}"/>'
-    label = f"{words.percent(figures.rate)} ({words.interval(figures.interval)}, {figures.runs} runs)"
+    runs = words.count(figures.runs, "run")
+    label = f"{words.percent(figures.rate)} ({words.interval(figures.interval)}, {runs})"
     yield f'<text x="{_LEFT + _TRACK + 10}" y="{middle + 5}">{escape(label)}</text>'

@@ -61,14 +61,15 @@ def state(report: Report) -> str:
 def setting(report: Report) -> str:
     """What it was measured with."""
     extension = f", pi-vcc from {report.pi_vcc}" if report.pi_vcc else ""
-    size = f"{_count(report.repeats, 'repeat')} of {_count(len(report.fixtures), 'fixture')}"
+    size = f"{count(report.repeats, 'repeat')} of {count(len(report.fixtures), 'fixture')}"
     return (
         f"Pi {report.pi_version}, pi-fabric {report.fabric_version}{extension}; key from {report.key_env};"
         f" {size}, seed {report.seed}, at most {report.timeout_s:g} s a run."
     )
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """How many there are of something."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -93,6 +94,8 @@ def remarks(report: Report) -> Iterator[str]:
     )
     if not report.is_cost_complete:
         yield "This Pi does not record what its own summaries cost: real cost is higher than shown."
+    if not report.spent_usd and any(run.total_tokens for run in report.runs):
+        yield "Pi knows no price of this model, so no cost was counted and the budget stopped nothing."
     if report.stopped == "budget":
         yield "What was spent is looked at before each run, so the last one may exceed the budget."
     if report.stopped == "interrupted":
