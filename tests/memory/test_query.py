@@ -129,7 +129,7 @@ def test_each_word_of_a_query_counts_once() -> None:
 
 
 def test_a_prefix_query_looks_for_beginnings() -> None:
-    assert Query(text="fo", match="prefix").units()[0].alternatives == ((Term(text=b"fo", is_prefix=True),),)
+    assert Query(text="ba", match="prefix").units()[0].alternatives == ((Term(text=b"ba", is_prefix=True),),)
 
 
 @pytest.mark.requirement("memory:query:surrogates")

@@ -26,13 +26,13 @@ def written(entries: list[Entry], *, max_entry_chars: int = 2000) -> tuple[Shard
 
 @pytest.mark.requirement("memory:shard:fields")
 def test_a_shard_holds_its_source_the_entries_and_the_coverage() -> None:
-    _, data = written(read_all(*path(user("one"), user("twooo"))), max_entry_chars=4)
+    _, data = written(read_all(*path(user("one"), user("longer"))), max_entry_chars=4)
 
     record = json.loads(data)
 
     assert list(record) == ["cacheVersion", "kind", "sessionId", "file", "entries", "indexCoverage"]
     assert (record["cacheVersion"], record["kind"]) == (5, "shard")
-    assert [entry["text"] for entry in record["entries"]] == ["one", "twoo"]
+    assert [entry["text"] for entry in record["entries"]] == ["one", "long"]
     assert [entry["truncated"] for entry in record["entries"]] == [False, True]
     assert record["indexCoverage"] == {
         "complete": False,
