@@ -66,6 +66,16 @@ def test_browsing_scores_nothing() -> None:
     assert hits.scores == {0: 0.0, 1: 0.0}
 
 
+@pytest.mark.requirement("memory:fold:score")
+def test_a_word_that_is_found_in_several_ways_counts_once() -> None:
+    session = session_of("set auth_token and auth_token", "other words")
+
+    [literal] = ranked(Query(text="auth_token"), session)
+    [folded] = ranked(Query(text="auth_token", fold=True), session)
+
+    assert folded.scores == pytest.approx(literal.scores)
+
+
 @pytest.mark.requirement("memory:rank:cold")
 async def test_a_cold_score_is_over_the_sessions_that_match(home: Home) -> None:
     for name, text in (("a", "cat dog"), ("b", "cat"), ("c", "bird")):
