@@ -199,8 +199,10 @@ async def same_as_fresh(lab: Lab, memory: Memory, **args: Any) -> None:
 
 def records_of(folder: Path) -> dict[str, tuple[int, int, int]]:
     """What tells of each record whether it was written again."""
-    return {
-        path.name: (status.st_ino, status.st_mtime_ns, status.st_size)
-        for path in folder.glob("*.json")
-        for status in [path.stat()]
-    }
+    found: dict[str, tuple[int, int, int]] = {}
+    for path in folder.glob("*.json"):
+        # Another process may be replacing or removing it.
+        with suppress(FileNotFoundError):
+            status = path.stat()
+            found[path.name] = (status.st_ino, status.st_mtime_ns, status.st_size)
+    return found
