@@ -7,6 +7,7 @@ Speaks the line protocol and appends to the session as Pi does. MODE says what i
     spoil       as `work`, but changes what must not change
     fail        its answer fails with words that hold the key
     crash       ends with exit code 3, the key in its last words
+    rantN       ends with exit code 4 after more last words than are kept: the key, and N dots
     hang        never answers
     garbage     writes something that is no protocol
     refuse      refuses the prompt with words that hold the key
@@ -64,6 +65,9 @@ def prompted(command: dict[str, Any]) -> None:
     if MODE == "crash":
         sys.stderr.write(f"TypeError: cannot use {KEY}\n    at run (cli.js:1:1)\n\nNode.js v24.0.0\n")
         sys.exit(3)
+    if MODE.startswith("rant"):
+        sys.stderr.write(KEY * 1000 + "." * int(MODE.removeprefix("rant") or 0))
+        sys.exit(4)
     if MODE == "garbage":
         sys.stdout.write(f"this is no frame, and it holds {KEY}\n")
         sys.stdout.flush()

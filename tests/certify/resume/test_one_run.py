@@ -77,6 +77,14 @@ def test_what_goes_wrong_is_told_without_the_key(tmp_path: Path, mode: str, endi
     assert KEY not in repr(run)
 
 
+@pytest.mark.requirement("certify:resume:key")
+@pytest.mark.parametrize("before", ["rant", "rant1", "rant7", "rant20"])
+def test_last_words_that_are_cut_hold_no_part_of_the_key(tmp_path: Path, before: str) -> None:
+    (reason, *_) = run_once(tmp_path, before).reasons
+    assert reason.startswith("Pi ended (exit code 4): ")
+    assert not [at for at in range(len(KEY) - 6) if KEY[at : at + 6] in reason]
+
+
 @pytest.mark.requirement("certify:resume:failure")
 def test_a_hang_ends_at_the_time_limit(tmp_path: Path) -> None:
     run = run_once(tmp_path, "hang", timeout_s=0.5)

@@ -130,7 +130,7 @@ def test_a_forbidden_change_fails_a_task_that_is_done(tmp_path: Path, script: st
         ("raise ValueError('no')", "the oracle failed (exit code 1): ValueError: no"),
         ("import os; os.kill(os.getpid(), 9)", "the oracle failed (signal 9)"),
         ("import sys; sys.stdin.read(); sys.exit(len(sys.argv))", "the oracle failed (exit code 1)"),
-        ("print('x' * 10**6); raise SystemExit(2)", "the oracle failed (exit code 2): " + "x" * 65_535),
+        ("print('x' * 10**6); raise SystemExit(2)", "the oracle failed (exit code 2)"),
     ],
     ids=["says", "raises", "killed", "no-input", "long"],
 )

@@ -86,7 +86,7 @@ def observe(path: Path, known: frozenset[str]) -> Observed:
         StoreError: If the file cannot be read.
         LimitReached: If it is too large.
     """
-    new = [entry for entry in read_session(path).entries if entry.get("id") not in known]
+    new = [entry for entry in read_session(path).entries if text_or_empty(entry.get("id")) not in known]
     messages = [object_or_empty(entry.get("message")) for entry in new if entry.get("type") == "message"]
     answers = [message for message in messages if message.get("role") == "assistant"]
     usages = list(_usages(new))
@@ -94,7 +94,7 @@ def observe(path: Path, known: frozenset[str]) -> Observed:
     direct = [name for answer in answers for name in _called(answer)]
     nested = [ref for message in messages for ref in _nested(message)]
     last = answers[-1] if answers else {}
-    has_failed = last.get("stopReason") in _FAILED
+    has_failed = text_or_empty(last.get("stopReason")) in _FAILED
     return Observed(
         tokens={kind: sum(_count(usage.get(kind)) for usage in usages) for kind in TOKEN_KINDS},
         usd=sum(_usd(usage) for usage in usages),

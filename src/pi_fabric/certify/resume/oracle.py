@@ -43,12 +43,23 @@ async def score(
         One line for each thing that is wrong, at most `MAX_REASONS` and one that counts the rest; none when
         the task is done.
     """
-    reasons = await anyio.to_thread.run_sync(lambda: [*_differences(fixture, repo), *_changes(fixture, repo)])
+    reasons = await anyio.to_thread.run_sync(_compared, fixture, repo)
     failure = await _run_oracle(fixture, repo, node, environment)
     reasons += [failure] if failure else []
     if len(reasons) > MAX_REASONS:
         reasons = [*reasons[:MAX_REASONS], f"and {len(reasons) - MAX_REASONS} more"]
     return tuple(reasons)
+
+
+def _compared(fixture: Fixture, repo: Path) -> list[str]:
+    reasons: list[str] = []
+    try:
+        reasons += _differences(fixture, repo)
+        reasons += _changes(fixture, repo)
+    except OSError as error:
+        # A model may have taken away permissions.
+        reasons.append(f"the repository cannot be read: {error.strerror or error}")
+    return reasons
 
 
 def missing_program(fixture: Fixture, repo: Path, node: Path) -> str:
@@ -194,7 +205,10 @@ def _how(code: int) -> str:
 
 
 def _last_line(output: bytearray) -> str:
-    lines = output.decode("utf-8", "replace").strip().split("\n")
+    lines = output.decode("utf-8", "replace").split("\n")
+    if len(output) >= _OUTPUT_BYTES:
+        # Cut inside a credential perhaps, the rest of which nobody would recognize.
+        del lines[0]
     told = [line.strip() for line in lines if line.strip()]
     # Node's stack trace ends with what nobody needs; its message stands above it.
     named = [line for line in told if _ERROR.match(line)]

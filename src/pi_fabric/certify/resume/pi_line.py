@@ -55,6 +55,7 @@ class PiLine:
         self._ended = ""
         self._stderr = bytearray()
         self._is_cut = False
+        self._stderr_ended = anyio.Event()
 
     async def command(self, kind: str, **fields: Json) -> JsonObject:
         """Send one command and return the data of its answer.
@@ -94,12 +95,14 @@ class PiLine:
         assert self._process.stdout is not None
         splitter = FrameSplitter()
         try:
-            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            with suppress(OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
                 async for data in self._process.stdout:
                     for frame in splitter.feed(data):
                         await self._take(frame)
             with anyio.move_on_after(_EXIT_S):
                 await self._process.wait()
+                # Its last words say why it ended; a grandchild may hold the pipe for ever.
+                await self._stderr_ended.wait()
             code = self._process.returncode
             self._end("Pi ended" if code is None else f"Pi ended (exit code {code})")
         except (LimitReached, ValueError) as error:
@@ -108,19 +111,22 @@ class PiLine:
     async def read_stderr(self) -> None:
         """Keep the last of what Pi says on standard error."""
         assert self._process.stderr is not None
-        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+        with suppress(OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for data in self._process.stderr:
                 self._stderr += data
                 excess = len(self._stderr) - STDERR_BYTES
                 if excess > 0:
                     self._is_cut = True
                     del self._stderr[:excess]
+        self._stderr_ended.set()
 
     def last_words(self) -> str:
         """The end of Pi's standard error in one line, without the credential; "" when it said nothing."""
-        # The cut may lie inside a key, of which a part would then stand at the beginning.
-        start = self._scrub.longest_bytes if self._is_cut else 0
-        lines = self._scrub(self._stderr[start:].decode("utf-8", "replace")).strip().split("\n")
+        text = self._scrub(self._stderr.decode("utf-8", "replace"))
+        if self._is_cut:
+            # Inside a key perhaps, of which the rest then stands at the beginning, not recognized.
+            text = text[self._scrub.longest_bytes :]
+        lines = text.strip().split("\n")
         told = [line for line in lines if line.strip() and not line.lstrip().startswith(("at ", "Node.js v"))]
         return self._scrub.line(" ".join(told[-3:]), MAX_WORDS_BYTES)
 
@@ -128,17 +134,19 @@ class PiLine:
         message = decode(frame)
         if not is_object(message):
             return
-        kind = message.get("type")
+        kind, method = message.get("type"), text_or_empty(message.get("method"))
         if kind == "response" and isinstance(message.get("id"), str):
             self._answers[message["id"]] = message
         elif kind == "agent_settled":
             self._settled += 1
-        elif kind == "extension_ui_request" and message.get("method") == "notify":
+        elif kind == "extension_ui_request" and method == "notify":
             self._notice = text_or_empty(message.get("message"))
-        elif kind == "extension_ui_request" and message.get("method") in _QUESTIONS:
+        elif kind == "extension_ui_request" and method in _QUESTIONS:
             # Nobody is there to ask, and a question that stays open would hang the run.
             with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                await self._write({"type": "extension_ui_response", "id": message["id"], "cancelled": True})
+                await self._write(
+                    {"type": "extension_ui_response", "id": message.get("id"), "cancelled": True}
+                )
         else:
             return
         self._wake()

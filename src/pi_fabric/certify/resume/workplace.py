@@ -119,8 +119,8 @@ def remove_tree(folder: Path) -> None:
     for place, folders, _ in os.walk(folder):
         for name in folders:
             child = Path(place, name)
-            if not child.is_symlink():
-                with suppress(OSError):
+            with suppress(OSError):
+                if not child.is_symlink():
                     child.chmod(stat.S_IRWXU)
     shutil.rmtree(folder, ignore_errors=True)
 
