@@ -37,6 +37,9 @@ COMMANDS: dict[str, Command] = {
     "memory": Command(
         "pi_fabric.cli.memory:app", "Look at the index of sessions, or remove it.", "memory status"
     ),
+    "certify": Command(
+        "pi_fabric.cli.certify:app", "Prove what holds, against the installed Pi.", "certify context"
+    ),
     "benchmark": Command(
         "pi_fabric.cli.benchmark:app",
         "Measure resuming with a real model; needs to be enabled.",

@@ -84,8 +84,9 @@ def _as_code(code: object) -> int:
 def _overview() -> str:
     from pi_fabric.cli.commands import COMMANDS  # noqa: PLC0415 - as above
 
+    width = max(map(len, COMMANDS))
     rows = (
-        f"  {name:<8} {command.summary}\n           e.g. pi-fabric {command.example}"
+        f"  {name:<{width}} {command.summary}\n{'':{width + 3}}e.g. pi-fabric {command.example}"
         for name, command in COMMANDS.items()
     )
     return "\n".join(
