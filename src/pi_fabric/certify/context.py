@@ -1,12 +1,16 @@
 """`certify context`: all deterministic phases against one or more installed versions of Pi."""
 
+import shutil
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+import anyio
+import anyio.to_thread
 
 from pi_fabric import __version__
 from pi_fabric.base.errors import FabricError
@@ -129,14 +133,10 @@ class Certification:
 
     async def _version(self, pi: PiProgram, tell: Tell) -> VersionReport:
         report = VersionReport(pi)
-        with tempfile.TemporaryDirectory(prefix="pi-fabric-certify-", ignore_cleanup_errors=True) as name:
-            folder = Path(name)
-            agent_dir, project = folder / "agent", folder / "project"
-            for made in (agent_dir, project):
-                made.mkdir()
+        async with _places() as places:
             try:
-                async with self.drive(pi, self.node, agent_dir, self.environ) as driver:
-                    await self._phases(report, driver, _Places(folder, project, agent_dir), tell)
+                async with self.drive(pi, self.node, places.agent_dir, self.environ) as driver:
+                    await self._phases(report, driver, places, tell)
             except FabricError as error:
                 report.phases.append(Phase("driver", problem=error.message))
         return report
@@ -214,10 +214,36 @@ class _Places:
     """Where everything of one version lies."""
 
     folder: Path
-    project: Path
-    agent_dir: Path
+
+    @property
+    def project(self) -> Path:
+        """Where the sessions work."""
+        return self.folder / "project"
+
+    @property
+    def agent_dir(self) -> Path:
+        """Pi's agent folder."""
+        return self.folder / "agent"
 
     @property
     def session_dir(self) -> Path:
         """Where Pi keeps the sessions of the project."""
         return self.agent_dir / "sessions" / project_folder(str(self.project))
+
+
+@asynccontextmanager
+async def _places() -> AsyncGenerator[_Places]:
+    """Folders that are gone when the block is left, however that comes about."""
+
+    def make() -> _Places:
+        places = _Places(Path(tempfile.mkdtemp(prefix="pi-fabric-certify-")))
+        places.project.mkdir()
+        places.agent_dir.mkdir()
+        return places
+
+    places = await anyio.to_thread.run_sync(make)
+    try:
+        yield places
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(lambda: shutil.rmtree(places.folder, ignore_errors=True))

@@ -80,7 +80,8 @@ TASKS: Final = (
         },
         forbidden=("LICENSE",),
         oracle="const { gross } = await import(process.argv[2] + '/invoice.mjs');\n"
-        "process.exit(gross(100) === 119 ? 0 : 1);\n",
+        "const { valueAddedTax } = await import(process.argv[2] + '/price.mjs');\n"
+        "process.exit(gross(100) === 119 && valueAddedTax?.(100) === 19 ? 0 : 1);\n",
     ),
     Task(
         name="new file with exact text",
@@ -240,7 +241,7 @@ def apply_operations(repository: Path, operations: list[JsonObject]) -> None:
     for operation in operations:
         try:
             _apply(repository, operation)
-        except (KeyError, TypeError, ValueError, OSError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
             raise HandoffFailed(f"{encode(operation).decode()} is not possible: {error!r}") from error
 
 

@@ -104,7 +104,7 @@ async def _make_sessions(
         made += await driver.create(archive.cwd, archive.session_dir, batch)
         progress(len(made), count)
     rare = made[count // 2]
-    os.utime(rare["file"], ns=(_OLD_NS, _OLD_NS))
+    await anyio.to_thread.run_sync(lambda: os.utime(rare["file"], ns=(_OLD_NS, _OLD_NS)))
     return RareSession(file=rare["file"], entry_id=rare["entryIds"][0])
 
 
@@ -172,9 +172,8 @@ async def _expand_addresses(phase: Phase, recollection: Recollection, endurance:
     """Open every address that a summary or its details name, and compare it with the source."""
     emitted = sorted(set(emitted_addresses(endurance.summaries, endurance.details)))
     file = str(endurance.file)
-    source = Source(file)
-    truth = _texts_by_address(source)
-    bound = {"expectedSourceHash": source.source_hash}
+    source_hash, truth = await anyio.to_thread.run_sync(_truth, file)
+    bound = {"expectedSourceHash": source_hash}
     opened = await _expand_all(recollection, file, emitted, bound)
     for address in emitted:
         text = opened.get(address)
@@ -219,9 +218,11 @@ def _strings(value: Json) -> Iterator[str]:
             yield from _strings(item)
 
 
-def _texts_by_address(source: Source) -> dict[str, str]:
-    """The source normalized anew, without the index."""
+def _truth(file: str) -> tuple[str, dict[str, str]]:
+    """A source's hash and its texts by address, normalized anew and without the index."""
+    source = Source(file)
     reader = EntryReader(session_file=source.path, privacy=EVERYTHING)
     lines = source.entries(source.lines.lineage("active"))
     entries = [entry for line in lines for entry in reader.read(*line)]
-    return {entry.entry_id: entry.text for entry in entries if entry.entry_id is not None}
+    texts = {entry.entry_id: entry.text for entry in entries if entry.entry_id is not None}
+    return source.source_hash, texts

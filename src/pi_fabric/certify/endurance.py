@@ -179,7 +179,8 @@ def _poison(cycle: int) -> str:
 def _check_eligible(phase: Phase, cycle: int, facts: JsonObject) -> None:
     phase.see(CHECKS[0], facts["isEligible"], f"cycle {cycle}: {facts['tokens']} tokens are not enough")
     phase.see(CHECKS[1], facts["isPrepared"], f"cycle {cycle}: Pi has nothing to summarize")
-    phase.see(CHECKS[2], facts["kind"] == "compaction", f"cycle {cycle}: {facts['kind']}")
+    if facts["isEligible"] and facts["isPrepared"]:
+        phase.see(CHECKS[2], facts["kind"] == "compaction", f"cycle {cycle}: {facts['kind']}")
 
 
 def _check_poison(phase: Phase, cycle: int, facts: JsonObject, last: JsonObject | None) -> None:

@@ -152,7 +152,12 @@ class DriverFailed(FabricError):
 
 @asynccontextmanager
 async def drive_pi(
-    pi: PiProgram, node: Path, agent_dir: Path, environ: Mapping[str, str]
+    pi: PiProgram,
+    node: Path,
+    agent_dir: Path,
+    environ: Mapping[str, str],
+    *,
+    extension: Path | None = None,
 ) -> AsyncGenerator[PiDriver]:
     """Start a process with the functions of an installed Pi.
 
@@ -161,11 +166,12 @@ async def drive_pi(
         node: What runs it.
         agent_dir: Pi's agent folder for the process; everything persistent is made there.
         environ: Tells where Python finds this package; home and agent folder are the process's own.
+        extension: Another one than ours.
 
     Raises:
         Unavailable: If Node cannot be started.
     """
-    extension = files("pi_fabric.host.pi") / "extension" / "index.js"
+    loaded = extension or files("pi_fabric.host.pi") / "extension" / "index.js"
     driver = files("pi_fabric.certify") / "driver" / "pi_driver.mjs"
     variables = {
         "HOME": str(agent_dir.parent),
@@ -175,7 +181,7 @@ async def drive_pi(
         "PYTHONPATH": environ.get("PYTHONPATH", ""),
     }
     env = inherited_environment(variables)
-    argv = [str(node), str(driver), str(pi.folder), str(extension)]
+    argv = [str(node), str(driver), str(pi.folder), str(loaded)]
     try:
         async with child_process(argv, cwd=agent_dir, env=env, stderr=PIPE) as process:
             yield PiDriver(process, env)

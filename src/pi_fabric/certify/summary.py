@@ -76,7 +76,8 @@ def _failures(version: VersionReport) -> Iterator[RenderableType]:
         if phase.problem:
             lines.append(Text(f"{phase.name}: {phase.problem}", style="red"))
         for check in phase.checks.values():
-            if not check.holds:
+            # What a phase no longer came to says nothing beside the reason why it ended.
+            if check.failed or not (check.passed or phase.problem):
                 tally = (
                     f"{check.failed} of {check.failed + check.passed} times" if check.failed else "never seen"
                 )

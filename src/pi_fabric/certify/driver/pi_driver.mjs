@@ -127,7 +127,6 @@ class Session {
       stored: { summary: entry.summary, details: entry.details, firstKeptEntryId: entry.firstKeptEntryId },
       contextIds: ids(this.manager.buildContextEntries()),
       publicContextIds: ids(pi.buildContextEntries(this.manager.getEntries(), this.manager.getLeafId())),
-      branchAfter: this.manager.getBranch().map(outline),
     };
   }
 }
