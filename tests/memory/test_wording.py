@@ -112,11 +112,11 @@ async def test_a_brief_answer_as_a_whole_holds_snippets_and_each_text_once(home:
     answer = await brief(home, "user")
     full = await home.recall("user")
 
-    assert [len(segment["matches"]) for segment in answer["segments"]] == [5] * 10
-    assert [segment["omittedMatches"] for segment in answer["segments"]] == [2] * 10
-    assert all(len(one["snippet"]) <= 240 for segment in answer["segments"] for one in segment["matches"])
+    assert [len(segment["matches"]) for segment in answer["segments"]] == [3] * 10
+    assert [segment["omittedMatches"] for segment in answer["segments"]] == [4] * 10
+    assert all(len(one["snippet"]) <= 160 for segment in answer["segments"] for one in segment["matches"])
     assert answer["items"] == [{"kind": "entry", "segment": number} for number in range(10)]
-    assert len(str(answer)) < 30_000 < len(str(full))
+    assert len(str(answer)) < 25_000 < len(str(full))
 
 
 @pytest.mark.requirement("memory:words:brief-pointers")

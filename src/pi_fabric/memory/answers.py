@@ -17,10 +17,12 @@ from pi_fabric.memory.snippets import snippet
 from pi_fabric.memory.wording import brief_text, full_text
 
 # Of a matched entry in a brief answer.
-SNIPPET_CHARS: Final = 240
+SNIPPET_CHARS: Final = 160
+# Of all snippets of a brief answer together; matches beyond it are told by their addresses alone.
+ALL_SNIPPETS_CHARS: Final = 12_000
 NOTHING_FOUND: Final[JsonObject] = {"segments": [], "digestHits": [], "items": []}
 # Of one segment in a brief answer; the others are counted.
-SHOWN_MATCHES: Final = 5
+SHOWN_MATCHES: Final = 3
 
 
 def full_answer(query: Query, page: Page, coverage: Coverage) -> JsonObject:
@@ -50,10 +52,13 @@ def brief_answer(query: Query, page: Page, coverage: Coverage) -> JsonObject:
     segments: list[JsonObject] = []
     digests: list[JsonObject] = []
     items: list[JsonObject] = []
+    room = ALL_SNIPPETS_CHARS
     for item in page.items:
         if isinstance(item, SegmentHit):
+            segment = _brief_segment(item, query, min(SNIPPET_CHARS, room))
+            room -= sum(len(match["snippet"]) for match in segment["matches"])
             items.append({"kind": "entry", "segment": len(segments)})
-            segments.append(_with_words(_brief_segment(item, query), item, query))
+            segments.append(_with_words(segment, item, query))
         else:
             items.append({"kind": "digest", "digest": len(digests)})
             digests.append(_pointer(item, query))
@@ -140,7 +145,8 @@ def _with_words(segment: JsonObject, item: SegmentHit, query: Query) -> JsonObje
     return segment | {"matchedWords": list(words)}
 
 
-def _brief_segment(item: SegmentHit, query: Query) -> JsonObject:
+def _brief_segment(item: SegmentHit, query: Query, snippet_chars: int) -> JsonObject:
+    """What matched in a segment; without room for snippets only where it is."""
     shown = item.matched[:SHOWN_MATCHES] or [item.first]
     entries = item.session.entries(shown[0], shown[-1])
     base = item.session.first_index
@@ -160,12 +166,12 @@ def _brief_segment(item: SegmentHit, query: Query) -> JsonObject:
                 "role": entry.role,
                 "toolName": entry.tool_name,
                 "timestamp": entry.timestamp,
-                "snippet": snippet(entry.text, query, SNIPPET_CHARS),
+                "snippet": snippet(entry.text, query, snippet_chars) if snippet_chars > 0 else "",
             }
             for entry in (entries[at - shown[0]] for at in shown)
         ],
         "matchedCount": len(item.matched),
-        "omittedMatches": len(item.matched) - len(shown),
+        "omittedMatches": max(0, len(item.matched) - len(shown)),
         "score": item.score,
         "tier": item.session.tier,
     } | named_source(item.session.kind)

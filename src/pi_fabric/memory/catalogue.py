@@ -142,6 +142,19 @@ class Catalogue:
                     self._apply(line)
                 raise StoreError(self._path, f"cannot be written: {error.strerror or error}") from error
 
+    def forget_gone(self) -> None:
+        """Write the list anew without lines that no longer count: they tell paths of deleted sessions.
+
+        Raises:
+            StoreError: If the list cannot be written.
+        """
+        with self.locked():
+            self.load()
+            try:
+                self._rewrite()
+            except OSError as error:
+                raise StoreError(self._path, f"cannot be written: {error.strerror or error}") from error
+
     def locked(self) -> FileLock:
         """The lock of the index, not yet taken.
 

@@ -68,6 +68,7 @@ class Cleaner:
         for catalogue in self._catalogues.values():
             if rows := self._gone(catalogue.rows.values(), paths, listing):
                 catalogue.update((), [row.file for row in rows])
+                catalogue.forget_gone()
                 self._remove(rows)
                 rewrite_groups(self._cache, catalogue, {row.group for row in rows if row.tier == "cold"})
         state = (self._records.version, *(one.version for one in self._catalogues.values()))

@@ -89,20 +89,17 @@ class DigestBuilder:
         )
 
     def _add_words(self, words: Sequence[bytes]) -> None:
-        if MAX_VOCABULARY in self.reasons:
-            return
         fresh = set(words) - self._words
         size = self._word_bytes + sum(map(len, fresh)) + _TERM_BYTES * len(fresh)
         if _EMPTY_BYTES + size - 1 <= self.max_vocabulary_bytes or not fresh:
             self._words |= fresh
             self._word_bytes = size
             return
+        # What does not fit is passed over: one endless word must not keep the later ones out.
         self.reasons.add(MAX_VOCABULARY)
-        for word in words:
-            if word not in self._words:
-                size = self._word_bytes + len(word) + _TERM_BYTES
-                if _EMPTY_BYTES + size - 1 > self.max_vocabulary_bytes:
-                    return
+        for word in dict.fromkeys(words):
+            size = self._word_bytes + len(word) + _TERM_BYTES
+            if word not in self._words and _EMPTY_BYTES + size - 1 <= self.max_vocabulary_bytes:
                 self._words.add(word)
                 self._word_bytes = size
 

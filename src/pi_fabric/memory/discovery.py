@@ -218,7 +218,10 @@ def _list_folder(
     try:
         status = os.stat(folder)  # noqa: PTH116
         identity = (status.st_dev, status.st_ino)
-        if identity in seen or depth > _MAX_DEPTH:
+        if identity in seen:
+            return
+        if depth > _MAX_DEPTH:
+            listing.unreadable.append(folder)
             return
         seen.add(identity)
         with os.scandir(folder) as entries:

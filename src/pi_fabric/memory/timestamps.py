@@ -1,5 +1,6 @@
 """Times in a session log: numbers, or texts in the forms that JavaScript's `Date.parse` is used for."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -8,6 +9,8 @@ from pi_fabric.base.jsonvalue import Json, JsonObject, is_finite_number, is_obje
 from pi_fabric.memory.model import Number
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# A year alone, or a year and a month: the first day of it.
+_COARSE: Final = re.compile(r"\A\d{4}(?:-\d{2})?\Z")
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
@@ -30,7 +33,7 @@ def read_time(value: Json) -> Number | None:
     if not isinstance(value, str):
         return None
     try:
-        moment = datetime.fromisoformat(value.strip())
+        moment = datetime.fromisoformat(_COARSE.sub(r"\g<0>-01", _COARSE.sub(r"\g<0>-01", value.strip())))
     except ValueError:
         return _read_mail_date(value)
     if moment.tzinfo is None and not _has_time(value):
