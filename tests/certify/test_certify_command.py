@@ -14,7 +14,6 @@ import pytest
 
 from pi_fabric.base.jsonvalue import Json
 from pi_fabric.base.process import DEVNULL, PIPE, child_process
-from pi_fabric.cli import main
 from tests.certify.recorded_pi import program
 from tests.cli.memory_shell import ENTRY, Shell, in_terminal
 from tools import install_pi
@@ -87,6 +86,9 @@ def test_a_rejected_report_is_written_and_printed_too(shell: Shell, broken_pi: s
     out = shell("certify", "context", "--pi", broken_pi, "--json", str(tmp_path / "report.json"))
     assert shell.code == 1
     assert "NOT CERTIFIED against Pi 1.6.0: " in out
+    # A phase that could not be ended tells why, and not all that it did not come to.
+    assert "driver: DriverFailed: driving Pi failed at info: " in out
+    assert "never seen" not in out
     assert report_in(out)["passed"] is False
     assert json.loads((tmp_path / "report.json").read_text("utf-8"))["passed"] is False
 
@@ -252,4 +254,6 @@ async def test_an_interrupt_leaves_neither_files_nor_processes(shell: Shell, tmp
 
 
 def test_help_names_the_exit_codes(shell: Shell) -> None:
-    assert main(["certify", "context", "--help"]) == 0
+    words = " ".join(shell("certify", "context", "--help").split())
+    assert shell.code == 0
+    assert "Exit codes: 0 everything holds, 1 something does not, 6 no Pi or no Node." in words

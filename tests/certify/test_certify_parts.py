@@ -130,11 +130,15 @@ def test_addresses_are_found_in_texts_and_in_records_at_any_depth() -> None:
         # None of these is an id of an entry.
         "0a1b2c3 0a1b2c3d4 x0a1b2c3d 2026-0a1b2c3d 0A1B2C3D deadbeef-1 abcdefgh\n"
     )
-    details = {"first": "66666666", "more": [{"deep": ["77777777", "no id", 88888888]}], "99999999": "key"}
+    details = {
+        "first": "66666666",
+        "more": [{"deep": ["77777777", "no id", 88888888, "aaaaaaaa to bbbbbbbb"]}],
+        "99999999": "key",
+    }
     hash_ = "f" * 64
     assert set(emitted_addresses([summary, ""], [details, {"hash": hash_}])) == {
         "0a1b2c3d", "11111111", "22222222", "33333333", "44444444/3", "55555555/phase:2",
-        "66666666", "77777777",
+        "66666666", "77777777", "aaaaaaaa", "bbbbbbbb",
     }  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Memory across layers: a fact in one cold session of a thousand, and every address of every summary."""
 
 import hashlib
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -201,10 +202,8 @@ async def _expand_all(
 
 def emitted_addresses(summaries: Iterable[str], details: Iterable[JsonObject]) -> Iterator[str]:
     """Every address in the texts of summaries and in the records beside them."""
-    for summary in summaries:
-        yield from _ADDRESS.findall(summary)
-    for record in details:
-        yield from (text for text in _strings(record) if _ADDRESS.fullmatch(text))
+    for text in itertools.chain(summaries, *(_strings(record) for record in details)):
+        yield from _ADDRESS.findall(text)
 
 
 def _strings(value: Json) -> Iterator[str]:
