@@ -140,7 +140,7 @@ def _measure(  # noqa: PLR0913 - what the options say
     for file in reports:
         check_target(file, "--report")
     tasks = load_fixtures(BUILT_IN if fixtures is None else fixtures)
-    programs = find_programs(os.environ)
+    programs = anyio.run(find_programs, os.environ)
     plan = Plan(fixtures=tasks, arms=arms, repeats=repeats, seed=seed, pi_version=programs.pi_version)
     bench = Bench(
         gate=gate,

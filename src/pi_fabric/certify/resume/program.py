@@ -1,12 +1,14 @@
 """How Pi and Node are started here."""
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio.to_thread
+
 from pi_fabric.base.errors import Unavailable
 from pi_fabric.certify.resume.gate import PI
+from pi_fabric.host.pi.node import find_node
 from pi_fabric.host.pi.program import FLOOR, PACKAGE, PiProgram, find_pi, inspect
 
 
@@ -20,8 +22,8 @@ class Programs:
     node: Path
 
 
-def find_programs(environ: Mapping[str, str]) -> Programs:
-    """Find Pi and Node, without running either. Blocking.
+async def find_programs(environ: Mapping[str, str]) -> Programs:
+    """Find Pi, and a Node that it can run on.
 
     Args:
         environ: `PI_FABRIC_PI` names Pi's executable or its `cli.js`; else the `pi` on PATH is taken.
@@ -29,18 +31,15 @@ def find_programs(environ: Mapping[str, str]) -> Programs:
     Raises:
         Unavailable: If one is missing, or Pi cannot be used.
     """
-    node = shutil.which("node", path=environ.get("PATH"))
-    if node is None:
-        raise Unavailable("there is no node on PATH, which Pi runs on", "pi-fabric pi doctor says more")
-    program = _program(environ)
+    node = await find_node(environ)
+    program = await anyio.to_thread.run_sync(_program, environ)
     if program.number < FLOOR or program.strays:
         what = f"Pi {program.version} cannot be used ({program.executable})"
         raise Unavailable(what, "pi-fabric pi doctor says why")
     executable = str(program.executable)
     is_script = program.executable.suffix in (".js", ".mjs")
-    return Programs(
-        pi=(node, executable) if is_script else (executable,), pi_version=program.version, node=Path(node)
-    )
+    command = (str(node), executable) if is_script else (executable,)
+    return Programs(pi=command, pi_version=program.version, node=node)
 
 
 def _program(environ: Mapping[str, str]) -> PiProgram:
