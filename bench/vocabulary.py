@@ -24,7 +24,7 @@ FREQUENT: Final = listed(
 )
 WORD_COUNT: Final = 8_000
 _SYLLABLES: Final = listed("ba de fi go lu ma ne pi ro su ta ve wi xo ya zu cor der fen gal hin jas kel lom")
-_ENDINGS: Final = listed("er ing ed ion al ity ment s ly or")
+_ENDINGS: Final = listed("er ing ed ion al ity ness s ly or")
 
 _VERBS: Final = listed("get set load save parse flush merge split retry queue index scan build emit read")
 _NOUNS: Final = listed(

@@ -328,7 +328,7 @@ async def test_what_is_no_address_is_passed_over_and_a_wrong_one_is_an_answer(
         ("memory.expand({ session: 'here', branches: 1 })", "branches: must be one of active, all"),
         ("memory.recall({ queryMode: 'glob' })", "queryMode: must be one of literal, regex"),
         ("memory.recall({ query: 'x', queryMode: 'regex', fold: true })", "leave them out with queryMode"),
-        ("memory.recall({ qeury: 'x' })", "qeury: unknown argument; did you mean query?"),
+        ("memory.recall({ quer: 'x' })", "quer: unknown argument; did you mean query?"),
         ("memory.sessions({ limit: 0 })", "limit"),
         ("memory.forget({})", "memory has no action 'forget'"),
     ],
