@@ -24,22 +24,12 @@ import psutil
 from bench.compaction import PEAK_OF
 from bench.corpora import COLD_WORD, COMMON_WORDS, CORPORA, HOT_WORD, described
 from bench.rows import Row
+from bench.shell import COMMAND
 
 FOLDER = tempfile.TemporaryDirectory()
 RECALLING = str(Path(__file__).with_name("recalling.py"))
 MIB = 2**20
-# A recall of the shell's, with the whole answer as JSON on stdout.
-RECALL = """
-import anyio, json, os, sys
-from pathlib import Path
-from pi_fabric.config.model import MemoryConfig
-from pi_fabric.memory import Memory
-memory = Memory(config=MemoryConfig(), environ=os.environ)
-args = {"query": sys.argv[1], "scope": "global"}
-async def main():
-    print(json.dumps(await memory.recall(args, cwd=Path.cwd())))
-anyio.run(main)
-"""
+
 RARE: dict[str, Any] = {"query": COLD_WORD, "scope": "global"}
 HOT: dict[str, Any] = {"query": HOT_WORD, "scope": "global"}
 COMMON: dict[str, Any] = {"query": COMMON_WORDS, "scope": "global"}
@@ -54,7 +44,7 @@ SAMPLING_S = 0.025
 
 def command(word: str) -> list[str]:
     """The process that recalls a word."""
-    return [sys.executable, "-c", RECALL, word]
+    return [COMMAND, "recall", word, "--scope", "global", "--json"]
 
 
 @contextmanager

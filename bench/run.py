@@ -16,7 +16,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.rows import Outcome, Row, run_row
 
 # Modules with a table `ROWS: dict[str, Row]`, in the order of the report.
-MODULES = ("bench.engine", "bench.typescript", "bench.compaction", "bench.shell", "bench.pi", "bench.memory")
+MODULES = (
+    "bench.engine",
+    "bench.typescript",
+    "bench.compaction",
+    "bench.shell",
+    "bench.pi",
+    "bench.memory",
+    "bench.certification",
+)
 
 
 def collect() -> dict[str, Row]:
