@@ -1,6 +1,7 @@
 import json
 import os
 import shlex
+import subprocess  # noqa: TID251 - a shell is asked what it reads
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -461,3 +462,37 @@ def test_the_project_of_another_agents_session_is_told_too(shell: Shell) -> None
     assert "  ~/work  c1\n  #0 user u1: needle\n" in text
     assert Path(shell("sessions").rstrip("\n").split("\t")[-2]).name == "c1.jsonl"
     assert shell("sessions").rstrip("\n").endswith("\tclaude")
+
+
+@pytest.mark.requirement("memory:shell:commands")
+def test_commands_to_copy_name_a_session_that_they_open(shell: Shell) -> None:
+    shell.session("twin", "the first needle", day=2)
+    shell.session("twin", "the second", day=1)
+    shell.session("-n", "a dash haystack", day=1)
+    shell.session("\x1b[2Jodd", "a strange one", day=1)
+
+    for word, said in (
+        ("needle", "the first needle\n"),
+        ("haystack", "a dash haystack\n"),
+        ("strange", "a strange one\n"),
+    ):
+        [opening] = [line for line in shell("recall", word).splitlines() if line.startswith("To open")]
+        assert opening.isprintable()
+        # bash: `$'...'` is read by no parser of Python's.
+        command = opening.partition(": ")[2]
+        asked = subprocess.run(
+            ["bash", "-c", f'pi-fabric() {{ printf "%s\\0" "$@"; }}; {command}'],
+            capture_output=True, check=True, timeout=30,
+        )  # fmt: skip
+        assert shell(*asked.stdout.decode().split("\0")[:-1]) == said
+
+
+@pytest.mark.requirement("memory:lines:unreadable")
+def test_a_line_that_is_lost_is_told(shell: Shell) -> None:
+    file = shell.session("s1", "one", "two", "three")
+    whole = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([*whole[:2], whole[2][:20] + b"\n", *whole[3:]]))
+
+    assert shell("recall", "one").splitlines()[0] == "No indexed matches in project (active branches)."
+    last = shell("recall", "three").splitlines()[-1]
+    assert last == "Not complete, 1 of 1 session searched: 1 line could not be read."

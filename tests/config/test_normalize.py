@@ -200,6 +200,7 @@ def test_schema_enforcement_forces_the_sandbox() -> None:
         (at("ui.maxRows", 99), "ui.maxRows: 99 is above the maximum; 20 is used"),
         (at("ui.widget", "big"), 'ui.widget: "big" is none of auto, always, hidden; "auto" is used'),
         (at("mesh.root", 5), "mesh.root: 5 is not a string; null is used"),
+        (at("memory.indexDir", "a\0b"), 'memory.indexDir: "a\\u0000b" holds a NUL character; null is used'),
         (at("mcp", []), "mcp: [] is not an object; {} is used"),
         (
             at("memory.sources", ["x"]),

@@ -156,3 +156,14 @@ def test_one_line_gives_itself_and_what_it_tells_in_one_piece() -> None:
         (3, "e3"),
         (4, "e4"),
     ]
+
+
+@pytest.mark.requirement("memory:normalize:fields")
+@pytest.mark.parametrize(
+    ("value", "is_error"),
+    [([], True), ({}, True), ("0", True), (1, True), (True, True), ("", False), (0, False), (None, False)],
+)
+def test_whether_a_call_failed_is_what_javascript_takes_for_true(value: Json, *, is_error: bool) -> None:
+    [entry] = read_all(*path(returns("edit", isError=value)))
+
+    assert entry.is_error is is_error

@@ -7,7 +7,7 @@ from session_files import path, read_all, user
 
 from pi_fabric.memory.folding import MAX_WORD_CHARS, alternatives, chunks, folded_terms
 from pi_fabric.memory.hot_index import HotIndexBuilder
-from pi_fabric.memory.query import Query
+from pi_fabric.memory.query import Match, Query
 from pi_fabric.memory.ranking import rank_entries
 from pi_fabric.memory.searchable import ReadSession
 from pi_fabric.memory.tokenizer import tokenize
@@ -17,12 +17,12 @@ def terms_of(text: str) -> set[str]:
     return {term.decode() for chunk in chunks(text) for term in folded_terms(chunk)}
 
 
-def finds(text: str, query: str, *, fold: bool = True) -> bool:
+def finds(text: str, query: str, *, fold: bool = True, match: Match = "any") -> bool:
     """Whether a query finds an entry that says just this."""
     session = ReadSession(
         read_all(*path(user(text))), file="/s", session_id="s", kind="pi", source_hash="", lineage="", mtime=0
     )
-    [hits], _ = rank_entries([session], Query(text=query, fold=fold))
+    [hits], _ = rank_entries([session], Query(text=query, fold=fold, match=match))
     return bool(hits.scores)
 
 
@@ -30,7 +30,7 @@ def finds(text: str, query: str, *, fold: bool = True) -> bool:
 @pytest.mark.parametrize(
     ("text", "terms"),
     [
-        ("auth_token", {"auth", "token"}),
+        ("auth_token", {"auth", "token", "authtoken"}),
         ("useAuthToken", {"use", "auth", "token"}),
         ("HTTPServer", {"http", "server"}),
         ("parseHTTPResponse2", {"parse", "http", "response2"}),
@@ -40,7 +40,7 @@ def finds(text: str, query: str, *, fold: bool = True) -> bool:
         ("C++", {"c++"}),
         ("C#", {"c#"}),
         ("F#, C++.", {"f#"}),
-        ("src/auth_token.py", {"auth_token.py", "auth", "token"}),
+        ("src/auth_token.py", {"auth_token.py", "auth", "token", "authtoken"}),
         ("plain words 42", set[str]()),
         ("- -- ...", set[str]()),
         ("a" * (MAX_WORD_CHARS + 1) + "B", set[str]()),
@@ -71,6 +71,8 @@ def test_runs_without_spaces_are_held_by_pairs(text: str, terms: set[str]) -> No
     [
         ("set auth_token now", "token"),
         ("set auth_token now", "authToken"),
+        ("set auth_token now", "authtoken"),
+        ("self._parseCache = 1", "parsecache"),
         ("call useAuthToken()", "auth"),
         ("call useAuthToken()", "use_auth_token"),
         ("an HTTPServer", "server"),
@@ -173,3 +175,17 @@ def test_folding_finds_all_that_the_literal_search_finds(text: str) -> None:
         if tokenize(word) and not is_symbol:
             assert first[0] == tuple(dict.fromkeys(tokenize(word)))
             assert finds(word, word)
+
+
+@pytest.mark.requirement("memory:fold:superset")
+@given(
+    st.lists(st.sampled_from(["bd", "q3fy", "foo", "C", "fooBar", "a.b", "评审", "x_y"]), max_size=4),
+    st.lists(st.sampled_from(["bd-q3fy", "foo.bar", "C", "fooBar", "a.b.c", "评审", "foo bd"]), max_size=3),
+    st.sampled_from(["any", "prefix"]),
+)
+def test_where_one_word_is_enough_folding_finds_all_that_plain_words_do(
+    said: list[str], asked: list[str], match: Match
+) -> None:
+    text, query = " ".join(said), " ".join(asked)
+    if query:
+        assert finds(text, query, match=match) or not finds(text, query, fold=False, match=match)

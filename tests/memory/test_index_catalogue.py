@@ -50,6 +50,7 @@ async def test_damaged_lines_of_the_catalogue_cost_only_their_sessions(
     lab.settle()
     records = records_of(lab.index)
     told = lab.catalogue().read_bytes().splitlines()
+    assert len(told) == len(lab.rows())
     told[1] = line
     fresh = lab.own / "fresh"
     fresh.write_bytes(b"\n".join(told) + b"\n")

@@ -256,6 +256,45 @@ async def test_files_that_no_row_names_are_removed_once_they_are_old(lab: Lab) -
     assert await where(lab.memory(), "word1") == ["s001"]
 
 
+@pytest.mark.requirement("memory:index:foreign-files")
+async def test_files_that_are_no_records_stay_whatever_folder_is_named(lab: Lab) -> None:
+    lab.index.mkdir()
+    mine = {
+        name: lab.index / name
+        for name in ("package.json", "tsconfig.json", "0123456789abcdef.json", "x0123456789abcdef-s.json")
+    }
+    for file in mine.values():
+        file.write_text("{}")
+    record = lab.index / "0123456789abcdef-s.json"
+    record.write_text("{}")
+
+    for _ in range(2):
+        await ask(lab.memory(), "common")
+
+    assert all(file.read_text() == "{}" for file in mine.values())
+    # That is a record by its name, and malformed.
+    assert not record.exists()
+
+
+@pytest.mark.requirement("memory:index:rewritten")
+@both_processes
+async def test_words_that_a_cold_session_lost_are_in_no_file_any_more(
+    lab: Lab, *, same_process: bool
+) -> None:
+    memory = lab.memory(hot_sessions=0)
+    secret = lab.session("s001", "common hushhush", minute=1)
+    await ask(memory, "common")
+    assert any(b"hushhush" in file.read_bytes() for file in lab.own.iterdir())
+
+    secret.write_bytes(secret.read_bytes().replace(b"hushhush", b"harmless"))
+    memory = memory if same_process else lab.memory(hot_sessions=0)
+    assert len(await where(memory, "common")) == 6
+
+    assert not any(b"hushhush" in file.read_bytes() for file in lab.index.rglob("*") if file.is_file())
+    assert await where(memory, "harmless") == ["s001"]
+    assert await where(lab.memory(hot_sessions=0), "word3") == ["s003"]
+
+
 # Status, rebuild and clear
 
 

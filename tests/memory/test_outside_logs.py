@@ -173,5 +173,5 @@ async def test_a_torn_line_in_a_log_of_others_is_passed_over(home: Home) -> None
     answer = await home.recall("cat dog", memory=home.memory(sources=("claude",)))
 
     assert found_files(answer)
-    assert "1 line of these sessions could not be read." in answer["text"]
+    assert "1 line could not be read." in answer["text"]
     assert json.dumps(answer)

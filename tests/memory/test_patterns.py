@@ -186,3 +186,37 @@ async def test_a_long_session_is_tried_whole_and_in_order(home: Home, regex: Scr
 
     assert regex.texts == [f"n{at}" for at in range(700) if at % 3]
     assert found_ids(answer) == ["e257", "e513"]
+
+
+@pytest.mark.requirement("memory:pattern:across-words")
+@pytest.mark.parametrize(
+    ("pattern", "is_certain"),
+    [
+        ("fox", True),
+        ("^(?:red|blue)$|fo{1,2}x", True),
+        (r"\w+", True),
+        (r"[a-z0-9_-]+", True),
+        ("red fox", False),
+        ("red.fox", False),
+        (r"red\sfox", False),
+        ("(?=red)", False),
+        (r"[^a]fox", False),
+        (r"\bfox", False),
+        ("fox-1", False),
+    ],
+)
+async def test_a_pattern_that_may_span_words_is_not_said_to_have_been_tried_on_cold_sessions(
+    home: Home, regex: ScriptedRegex, pattern: str, *, is_certain: bool
+) -> None:
+    home.session("cold", path(user("red fox")), age=5)
+
+    answer = await search(home, regex, pattern, hot_sessions=0, detail="brief")
+    full = await search(home, regex, pattern, hot_sessions=0)
+    hot = await search(home, regex, pattern, detail="brief")
+
+    reasons: list[str] = [] if is_certain else ["cold_regex_requires_hydration"]
+    assert answer["coverage"]["reasons"] == reasons
+    assert answer["coverage"]["complete"] is is_certain
+    assert (full["coverage"]["reasons"], hot["coverage"]["reasons"]) == ([], [])
+    if not is_certain:
+        assert "of older sessions the pattern was tried on single words" in full["text"]

@@ -8,7 +8,7 @@ from session_files import JSON_VALUES
 from pi_fabric.base.errors import RequestError
 from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.memory.expanding import read_request
-from pi_fabric.memory.query import EntryRange, Expected, Filters, Query, Term, read_query
+from pi_fabric.memory.query import MAX_QUERY_BYTES, EntryRange, Expected, Filters, Query, Term, read_query
 
 ONE = {"scope": "session:/s.jsonl"}
 
@@ -169,3 +169,10 @@ def test_arguments_of_any_kind_are_read_or_refused(one: Json, other: Json) -> No
 def test_what_is_no_request_to_expand_is_refused(args: JsonObject) -> None:
     with pytest.raises(RequestError, match=r"memory\.expand"):
         read_request(args)
+
+
+@pytest.mark.requirement("memory:query:long")
+def test_a_query_of_more_text_than_a_question_has_is_refused() -> None:
+    assert read_query({"query": "x" * MAX_QUERY_BYTES}).text
+    with pytest.raises(RequestError, match="more than 65,536 bytes"):
+        read_query({"query": "\u00e9" * (MAX_QUERY_BYTES // 2) + "x"})

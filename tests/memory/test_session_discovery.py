@@ -302,3 +302,60 @@ async def test_the_current_session_is_known_whatever_path_leads_to_it(home: Home
     answer = await scoped(home, "session", current=file.replace(str(home.sessions), str(link)))
 
     assert [one["sessionFile"] for one in answer["segments"]] == [file]
+
+
+@pytest.mark.requirement("memory:find:linked")
+async def test_a_folder_counts_under_its_own_name_whatever_links_lie_beside_it(home: Home) -> None:
+    home.session("x", path(user("cat")))
+    for link in ("--a--", "AAA", "zzz"):
+        (home.sessions / link).symlink_to(FOLDER)
+
+    assert found_files(await scoped(home, "project")) == ["x"]
+    assert found_files(await scoped(home, "global")) == ["x"]
+
+
+@pytest.mark.requirement("memory:find:own-files")
+@pytest.mark.parametrize("place", [".", "index", FOLDER])
+async def test_an_index_among_the_sessions_is_no_session(home: Home, place: str) -> None:
+    home.session("x", path(user("cat")))
+    folder = home.sessions / place
+
+    for _ in range(3):
+        answer = await home.recall("cat", memory=home.memory(index_dir=str(folder)))
+        assert (found_files(answer), answer["coverage"]["eligibleSessions"]) == (["x"], 1)
+    assert len(list(folder.glob("*.json"))) == 1
+
+
+@pytest.mark.requirement("memory:scope:named")
+async def test_the_beginning_of_an_id_is_enough_where_it_is_long_and_means_one(home: Home) -> None:
+    home.session("one", path(user("cat")), session_id="019e2501-7000-aaaa")
+    home.session("two", path(user("cat")), session_id="019e2501-7000-bbbb", age=1)
+
+    assert found_files(await scoped(home, "session:019e2501-7000-a")) == ["one"]
+    assert (await scoped(home, "session:019e2501"))["error"]["code"] == "ambiguous_session"
+    assert found_files(await scoped(home, "session:019e250")) == []
+    assert found_files(await scoped(home, "session:two.jsonl")) == ["two"]
+
+
+@pytest.mark.requirement("memory:find:same-id")
+async def test_a_session_is_named_by_its_id_only_where_that_means_no_other(home: Home) -> None:
+    one = home.session("one", path(user("cat")), session_id="same")
+    home.session("two", path(user("cat")), session_id="same", age=1)
+    three = home.session("three", path(user("cat")), session_id="other", age=2)
+    memory = home.memory()
+
+    assert await memory.name_of(one, "same", cwd=Path(CWD)) == one
+    assert await memory.name_of(three, "other", cwd=Path(CWD)) == "other"
+
+
+@pytest.mark.requirement("memory:index:relative-folder")
+async def test_a_relative_folder_of_the_index_lies_in_the_agents_wherever_one_asks(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.session("x", path(user("cat")))
+    monkeypatch.chdir(tmp_path)
+
+    await home.recall("cat", memory=home.memory(index_dir="mine"))
+
+    assert len(list((tmp_path / "agent" / "mine").glob("*.json"))) == 1
+    assert not (tmp_path / "mine").exists()

@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import anyio.to_thread
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from session_files import (
 )
 
 from pi_fabric.base.jsonvalue import Json, JsonObject
+from pi_fabric.history.session.reader import read_session
 from pi_fabric.memory import Current
 from pi_fabric.memory.building import Builder, Options, Task
 from pi_fabric.memory.cache import Cache
@@ -75,8 +77,7 @@ async def test_a_bad_line_is_passed_over_and_everything_behind_it_is_read(
     answer = await home.recall("after", memory=home.memory(hot_sessions=hot))
 
     assert await finds(home, ["before", "after", "lost"], hot) == [True, True, False]
-    assert answer["coverage"]["complete"]
-    assert "1 line of these sessions could not be read." in answer["text"]
+    assert "Not complete, 1 of 1 session searched: 1 line could not be read." in answer["text"]
     assert [entry["entryId"] for entry in (await home.expand(file, indices=[0, 1]))["expanded"]] == [
         "e1",
         "e2",
@@ -191,7 +192,7 @@ async def test_lines_that_are_json_and_no_objects_are_passed_over(home: Home) ->
     for scope in ("global", f"session:{file}"):
         answer = await home.recall("two", scope=scope)
         assert (answer["totalItems"], answer["coverage"]["complete"]) == (1, True)
-        assert "5 lines of these sessions could not be read." in answer["text"]
+        assert "could not be read" not in answer["text"]
 
 
 @pytest.mark.anyio
@@ -335,3 +336,44 @@ def test_no_file_is_too_strange_to_be_indexed(
     assert built.row is not None
     data = cache.record(built.row.record).read_bytes()
     assert json.loads(data)["sessionId"]
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("memory:lines:unreadable")
+@pytest.mark.parametrize("hot", TIERS)
+@pytest.mark.parametrize("scope", ["global", "session:x"])
+async def test_what_a_lost_line_led_to_is_never_said_to_be_absent(home: Home, hot: int, scope: str) -> None:
+    entries: list[Json | bytes] = [*path(*(user(f"word{at}") for at in range(6)))]
+    entries[3] = lines([entries[3]])[:30]
+    home.session("x", entries)
+    memory = home.memory(hot_sessions=hot)
+
+    answer = await home.recall("word1", memory=memory, scope=scope, detail="brief")
+    full = await home.recall("word1", memory=memory, scope=scope)
+
+    assert answer["totalItems"] == 0
+    assert {key: answer["coverage"][key] for key in ("complete", "reasons", "skippedLines")} == {
+        "complete": False,
+        "reasons": ["unreadable_lines"],
+        "skippedLines": 1,
+    }
+    for one in (answer, full):
+        assert one["text"].startswith(f"No indexed matches in {scope}")
+    # The specified answer has the specified reasons alone.
+    assert (full["coverage"]["complete"], full["coverage"]["reasons"]) == (True, [])
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("memory:lines:old-formats")
+async def test_a_session_of_an_old_format_is_one_path_with_the_ids_that_a_summary_prints(home: Home) -> None:
+    old = {key: value for key, value in header("stem").items() if key != "version"}
+    file = home.raw("stem", [old, user("the first"), user("the second"), user("the last")])
+
+    answer = await home.recall("second")
+    [match] = answer["segments"][0]["exactMatches"]
+    opened = await home.expand(file, entryIds=[match["entryId"]])
+
+    log = await anyio.to_thread.run_sync(read_session, Path(file))
+    assert match["entryId"] == log.entries[1]["id"]
+    assert [one["text"] for one in opened["expanded"]] == ["the second"]
+    assert (await home.recall("first last"))["totalMatches"] == 2

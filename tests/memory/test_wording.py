@@ -5,6 +5,8 @@ from session_files import NOON_MS, Home, calls, compaction, message, path, retur
 
 from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.memory.model import Coverage
+from pi_fabric.memory.query import Query
+from pi_fabric.memory.snippets import hit_pattern
 from pi_fabric.memory.wording import MAX_BRIEF_CHARS, REASONS, coverage_line, day
 
 pytestmark = pytest.mark.anyio
@@ -181,7 +183,7 @@ async def test_the_text_says_where_what_and_how_to_go_on(home: Home) -> None:
         [
             "3 matches in 3 places in global (active branches), page 1 of 3.",
             f"- {file} 2025-01-01 entries 2-2",
-            "  #2 user e3: cat",
+            "  #2 2025-01-01 user e3: cat",
             complete,
             "More on page 2.",
             how,
@@ -189,14 +191,14 @@ async def test_the_text_says_where_what_and_how_to_go_on(home: Home) -> None:
         [
             "3 matches in 3 places in global (active branches), page 2 of 3.",
             f"- {file} 2025-01-01 entries 0-1",
-            "  #1 assistant e2: a cat sat",
+            "  #1 2025-01-01 assistant e2: a cat sat",
             complete,
             "More on page 3.",
             how,
         ],
         [
             "3 matches in 3 places in global (active branches), page 3 of 3.",
-            f"- {cold} 2024-12-31 (older: recall in session:PATH to see where, has cat)",
+            f"- {cold} 2025-01-01 (older: recall in session:PATH to see where, has cat)",
             complete,
             how,
         ],
@@ -259,3 +261,38 @@ async def test_words_of_a_query_and_names_of_a_log_cannot_burst_the_text(home: H
     ):
         answer = await brief(home, asked, memory=memory, **args)
         assert len(answer["text"]) <= MAX_BRIEF_CHARS
+
+
+@pytest.mark.requirement("memory:words:snippet")
+def test_of_a_query_of_thousands_of_words_the_first_are_shown() -> None:
+    pattern = hit_pattern(Query(text=" ".join(f"word{at}" for at in range(5_000))))
+
+    assert pattern is not None
+    assert pattern.pattern.count("|") < 150
+    assert pattern.search("see word7 there")
+
+
+@pytest.mark.requirement("memory:words:scope")
+async def test_a_word_that_is_no_scope_is_told_with_what_it_stands_for(home: Home) -> None:
+    home.session("x", path(user("cat")))
+
+    text = (await brief(home, "cat", scope="globl"))["text"]
+
+    assert text.startswith("1 match in 1 place in this session, for 'globl' is no scope (active branches).")
+
+
+@pytest.mark.requirement("memory:words:text")
+async def test_a_page_that_there_is_not_is_told_with_the_last(home: Home) -> None:
+    home.session("x", path(user("cat")))
+
+    answer = await brief(home, "cat", page=4)
+
+    assert answer["text"].startswith("There is no page 4, the last is 1: 1 match in global")
+    assert answer["segments"] == []
+
+
+@pytest.mark.requirement("memory:words:text")
+async def test_a_scope_without_sessions_is_not_called_searched(home: Home) -> None:
+    text = (await brief(home, "cat"))["text"]
+
+    assert text.splitlines() == ["No matches in global (active branches).", "There was no session to search."]

@@ -17,6 +17,7 @@ from pi_fabric.base.jsonvalue import Json
 from pi_fabric.protocol.regex import RegexMatches
 from pi_fabric.runtime.engine import EngineResult, GuestHost, Program
 from pi_fabric.runtime.engines.quickjs import QuickJsEngine
+from pi_fabric.runtime.engines.quickjs.child import BOOTSTRAP
 from pi_fabric.runtime.engines.quickjs.pool import MAX_WORKERS
 from pi_fabric.runtime.regex import BATCH_CHARS, BATCH_TEXTS, SandboxRegex
 
@@ -29,8 +30,15 @@ HOSTILE = [("(x|x)*y", "x" * 30), ("(a+)+$", "a" * 32 + "!"), ("(a+)+b", "a" * 3
 
 def workers() -> set[int]:
     """Process ids of the workers that this process started and that still run."""
-    children = psutil.Process().children()
-    return {child.pid for child in children if child.status() != psutil.STATUS_ZOMBIE}
+    return {child.pid for child in psutil.Process().children() if _is_worker(child)}
+
+
+def _is_worker(child: psutil.Process) -> bool:
+    try:
+        # A process of Python's own, such as its resource tracker, may run as well.
+        return child.status() != psutil.STATUS_ZOMBIE and BOOTSTRAP in child.cmdline()
+    except psutil.NoSuchProcess:
+        return False
 
 
 async def wait_gone(pids: set[int]) -> None:

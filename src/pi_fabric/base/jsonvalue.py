@@ -112,6 +112,11 @@ def is_finite_number(value: object) -> TypeGuard[int | float]:
     return is_number(value) and abs(value) <= sys.float_info.max
 
 
+def is_truthy(value: Json) -> bool:
+    """What JavaScript takes for true; of JSON values that is every list and object too."""
+    return bool(value) or is_object(value) or is_array(value)
+
+
 def object_or_empty(value: Json) -> JsonObject:
     """`value` when it is an object, else an empty one."""
     return value if is_object(value) else {}

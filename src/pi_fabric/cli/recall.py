@@ -1,7 +1,6 @@
 """`pi-fabric recall`: search every past session, or look through them newest first."""
 
 import os
-import shlex
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 from pi_fabric.base.clock import SystemClock
 from pi_fabric.base.errors import RequestError
 from pi_fabric.base.jsonvalue import JsonObject, stringify
-from pi_fabric.base.printable import printable
+from pi_fabric.base.shellwords import command_line
 from pi_fabric.cli.memory_run import ask, one_paragraph, open_config, tell_error
 from pi_fabric.cli.moments import FORMS, moment_ms
 from pi_fabric.cli.output import ExitCode, emit, say, working_folder
@@ -20,8 +19,10 @@ from pi_fabric.cli.quoted import one_line
 from pi_fabric.cli.recall_view import answer_lines
 from pi_fabric.cli.styled_lines import print_lines
 from pi_fabric.config.model import MemoryVerify
+from pi_fabric.memory import Memory
 from pi_fabric.memory.model import Branches
 from pi_fabric.memory.query import MAX_PAGE_SIZE, Detail, Match, read_query
+from pi_fabric.memory.refresh import Progress
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -42,13 +43,15 @@ class _Asked:
 
     words: tuple[str, ...]
     options: tuple[str, ...]
+    opener: str
+    """What opens the session that was found first."""
 
     def within(self, file: str) -> str:
         """The command that asks the same of one session."""
         options = [*self.options, "--scope", f"{SESSION_PREFIX}{file}"]
         ends_options = any(word.startswith("-") for word in self.words)
         parts = [*options, "--", *self.words] if ends_options else [*self.words, *options]
-        return printable(f"pi-fabric recall {shlex.join(parts)}")
+        return command_line(["pi-fabric", "recall", *parts])
 
 
 @app.command(name="recall", epilog=_EPILOG)
@@ -117,8 +120,20 @@ def run(  # noqa: PLR0913 - one parameter for each option
     config = open_config(folder)
     if verify is not None:
         config = replace(config, verify=verify)
+    opener = ""
+
+    async def recall(memory: Memory, progress: Progress | None) -> JsonObject:
+        nonlocal opener
+        answer = await memory.recall(args, cwd=folder, progress=progress)
+        if not as_json and answer.get("segments"):
+            first = answer["segments"][0]
+            opener = await memory.name_of(first["sessionFile"], first["sessionId"], cwd=folder)
+            # It would be taken for an option.
+            opener = first["sessionFile"] if opener.startswith("-") else opener
+        return answer
+
     answer = ask(
-        lambda memory, progress: memory.recall(args, cwd=folder, progress=progress),
+        recall,
         config=config,
         is_quiet=as_json,
         tries_patterns=regex,
@@ -129,7 +144,8 @@ def run(  # noqa: PLR0913 - one parameter for each option
         tell_error(answer["error"])
     else:
         chosen = {"--branches": branches, "--match": match, "--role": role, "--tool": tool}
-        asked = _Asked(words=query, options=_typed(chosen, since, until, regex=regex, fold=fold))
+        options = _typed(chosen, since, until, regex=regex, fold=fold)
+        asked = _Asked(words=query, options=options, opener=opener)
         _show(args, answer, asked)
     has_found = "error" not in answer and answer["totalItems"] > 0
     raise typer.Exit(ExitCode.OK if has_found else ExitCode.FAILED)
@@ -180,7 +196,8 @@ def _typed(
 
 def _show(args: JsonObject, answer: JsonObject, asked: _Asked) -> None:
     print_lines(
-        answer_lines(read_query(args), answer, asked.within, os.environ), is_terminal=sys.stdout.isatty()
+        answer_lines(read_query(args), answer, asked.within, asked.opener, os.environ),
+        is_terminal=sys.stdout.isatty(),
     )
     problem = answer["coverage"].get("error")
     if problem is not None:

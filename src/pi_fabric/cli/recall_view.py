@@ -8,6 +8,7 @@ from typing import Final
 from pi_fabric.base.jsonvalue import Json, JsonObject
 from pi_fabric.base.paths import shorten_home
 from pi_fabric.base.printable import printable
+from pi_fabric.base.shellwords import command_line
 from pi_fabric.cli.memory_run import one_paragraph
 from pi_fabric.cli.styled_lines import StyledLine
 from pi_fabric.memory.items import Page
@@ -23,7 +24,7 @@ _KINDS: Final[tuple[SourceKind, ...]] = ("pi", "claude", "codex")
 
 
 def answer_lines(
-    query: Query, answer: JsonObject, again: Callable[[str], str], environ: Mapping[str, str]
+    query: Query, answer: JsonObject, again: Callable[[str], str], opener: str, environ: Mapping[str, str]
 ) -> Iterator[StyledLine]:
     """An answer without `error`, brief or full. Reads the heads of the session files it names.
 
@@ -31,6 +32,7 @@ def answer_lines(
         query: What was asked.
         answer: What came of it.
         again: The command that asks the same of one session file.
+        opener: What `expand` knows the first session by that is shown with entries.
         environ: Tells the home folder.
     """
     coverage = _coverage(answer["coverage"])
@@ -49,7 +51,7 @@ def answer_lines(
             yield from _pointer(_resolved(item["digest"], answer["digestHits"]), query, again, environ)
     if answer["items"]:
         yield StyledLine(text="")
-    yield from _tail(query, answer, coverage)
+    yield from _tail(query, answer, coverage, opener)
 
 
 def project_of(file: str) -> str:
@@ -82,10 +84,18 @@ def _resolved(item: Json, among: Json) -> JsonObject:
 
 
 def _title(session: JsonObject, project: str, environ: Mapping[str, str]) -> StyledLine:
-    parts = [local_day(session["sessionMtime"])]
+    parts = [local_day(_said_at(session))]
     if project:
         parts.append(shorten_home(Path(project), environ))
     return StyledLine(text=printable("  ".join([*parts, str(session["sessionId"])])), style="bold")
+
+
+def _said_at(session: JsonObject) -> Json:
+    """When something was said: the first match, the last entry of an older session, else the file's time."""
+    matches = session.get("matches") or [one["entry"] for one in session.get("entries", ()) if one["matched"]]
+    told = (one["timestamp"] for one in matches)
+    known = (moment for moment in (*told, session.get("lastTs")) if moment is not None)
+    return next(known, session["sessionMtime"])
 
 
 def _entries(segment: JsonObject, query: Query) -> Iterator[StyledLine]:
@@ -126,10 +136,9 @@ def _pointer(
     yield StyledLine(text=again(str(digest["sessionFile"])), indent=2, style="cyan", is_whole=True)
 
 
-def _tail(query: Query, answer: JsonObject, coverage: Coverage) -> Iterator[StyledLine]:
-    opening = _opening(answer)
-    if opening is not None:
-        yield StyledLine(text=f"To open one: {opening}", is_whole=True)
+def _tail(query: Query, answer: JsonObject, coverage: Coverage, opener: str) -> Iterator[StyledLine]:
+    if answer["segments"]:
+        yield StyledLine(text=f"To open one: {_opening(answer['segments'][0], opener)}", is_whole=True)
     if answer["hasNext"]:
         yield StyledLine(text=f"There is more: --page {answer['page'] + 1}")
     if not answer["totalItems"]:
@@ -137,21 +146,13 @@ def _tail(query: Query, answer: JsonObject, coverage: Coverage) -> Iterator[Styl
     yield from _paragraph(coverage_line(coverage))
 
 
-def _opening(answer: JsonObject) -> str | None:
-    """The command that opens the first entry shown; None when only pointers are."""
-    import shlex  # noqa: PLC0415 - only where something was found
-
-    if not answer["segments"]:
-        return None
-    segment = answer["segments"][0]
-    name = str(segment["sessionId"])
-    if not name or name.startswith("-"):
-        name = str(segment["sessionFile"])
+def _opening(segment: JsonObject, opener: str) -> str:
+    """The command that opens the first entry shown."""
     exact = segment.get("matches") or segment["exactMatches"] or [{"index": segment["entryRange"]["first"]}]
-    parts = [name, "--index", str(exact[0]["index"])]
+    parts = [opener, "--index", str(exact[0]["index"])]
     if segment["branches"] != "active":
         parts += ["--branches", str(segment["branches"])]
-    return printable(f"pi-fabric expand {shlex.join(parts)}")
+    return command_line(["pi-fabric", "expand", *parts])
 
 
 def _advice(query: Query, coverage: Coverage) -> Iterator[StyledLine]:
@@ -190,4 +191,5 @@ def _coverage(told: JsonObject) -> Coverage:
         stale_sessions=told["staleSessions"],
         incomplete_sessions=told["incompleteSessions"],
         reasons=frozenset(told["reasons"]),
+        skipped_lines=told.get("skippedLines", 0),
     )

@@ -164,6 +164,9 @@ class Text(Scalar[T]):
         """Take a string that is not blank."""
         if not isinstance(value, str):
             return self.refused(value, "is not a string")
+        if "\0" in value:
+            # No name of a file, model or host can hold one.
+            return self.refused(value, "holds a NUL character")
         return Reading(value if value.strip() else self.default)
 
 

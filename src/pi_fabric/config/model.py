@@ -211,7 +211,7 @@ class MemoryConfig(Section):
 
     enabled: bool = setting(YES, "Offer recall.")
     index_dir: str | None = setting(ABSENT, "Folder of the index.", widens="always")
-    max_sessions: int = setting(Integer(500, 1, 100_000), "Sessions one search looks at.")
+    max_sessions: int = setting(Integer(500, 1, 100_000), "Sessions one listing tells; 500 at most.")
     max_entry_chars: int = setting(Integer(2_000, 100, 1_000_000), "Indexed text of one entry.")
     index_thinking: bool = setting(NO, "Index thinking text.")
     index_tool_output: bool = setting(YES, "Index what tools returned.")

@@ -42,8 +42,9 @@ def full_answer(query: Query, page: Page, coverage: Coverage) -> JsonObject:
             shown.append({"kind": "digest", "digest": _pointer(item, query)})
     segments = [item["segment"] for item in shown if item["kind"] == "entry"]
     digests = [item["digest"] for item in shown if item["kind"] == "digest"]
-    return _answer(query, page, coverage, segments, digests, shown) | {
-        "text": full_text(query, page, coverage)
+    return _answer(query, page, segments, digests, shown) | {
+        "coverage": coverage.specified_json(),
+        "text": full_text(query, page, coverage),
     }
 
 
@@ -62,8 +63,9 @@ def brief_answer(query: Query, page: Page, coverage: Coverage) -> JsonObject:
         else:
             items.append({"kind": "digest", "digest": len(digests)})
             digests.append(_pointer(item, query))
-    return _answer(query, page, coverage, segments, digests, items) | {
-        "text": brief_text(query, page, coverage)
+    return _answer(query, page, segments, digests, items) | {
+        "coverage": coverage.to_json(),
+        "text": brief_text(query, page, coverage),
     }
 
 
@@ -109,7 +111,6 @@ def ambiguous(session: str, candidates: Sequence[str]) -> JsonObject:
 def _answer(
     query: Query,
     page: Page,
-    coverage: Coverage,
     segments: list[JsonObject],
     digests: list[JsonObject],
     items: list[JsonObject],
@@ -129,7 +130,6 @@ def _answer(
         "page": page.number,
         "pageSize": page.size,
         "hasNext": page.has_next,
-        "coverage": coverage.to_json(),
     }
 
 

@@ -33,6 +33,7 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 # A name has to fit where file systems allow 255 bytes, with what is put around it.
 _MAX_NAME_CHARS: Final = 120
 _HASH_CHARS: Final = 16
+_RECORD_NAME: Final = re.compile(rf"[0-9a-f]{{{_HASH_CHARS}}}-[A-Za-z0-9._-]*\.json")
 
 
 @dataclass(slots=True)
@@ -154,6 +155,11 @@ class Cache:
     def remove_group(self, group: str) -> None:
         """Remove what lies beside one or more records."""
         self.remove(self.entries(group), self.rows(group), self.words(group), self.folded(group))
+
+
+def is_record_name(name: str) -> bool:
+    """True for a name that a record can have; any other file in the folder is somebody else's."""
+    return _RECORD_NAME.fullmatch(name) is not None
 
 
 def record_name(source: str, branches: Branches, tier: Tier) -> str:

@@ -19,7 +19,6 @@ from pi_fabric.memory.model import Branches, named_source
 from pi_fabric.memory.query import Filters, Query, Term, Unit
 from pi_fabric.memory.ranking import idf
 from pi_fabric.memory.recorded import read_digest
-from pi_fabric.memory.searchable import MAX_PREFIX_TERMS
 from pi_fabric.memory.termfile import TermFile
 
 MAX_DIGEST_CANDIDATES: Final = 10_000
@@ -158,11 +157,7 @@ class ColdIndex:
         names = (self._cache.words, self._cache.folded) if fold else (self._cache.words,)
         for name in names:
             file = self._open(name(group))
-            if term.is_prefix:
-                for _, slots in file.find_prefix(term.text, MAX_PREFIX_TERMS):
-                    found.update(slots)
-            else:
-                found.update(file.find(term.text))
+            found.update(file.find_prefix(term.text) if term.is_prefix else file.find(term.text))
         return found
 
     def _open(self, path: Path) -> TermFile:

@@ -7,6 +7,7 @@ import errno
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -21,6 +22,7 @@ from pi_fabric.memory.stamp import Stamp, stamp_of
 SUFFIX: Final = ".jsonl"
 SESSION_SCOPE: Final = "session"
 SESSION_PREFIX: Final = "session:"
+_MIN_START_CHARS: Final = 8
 # Deeper than any agent nests its folders; a loop of links ends here at the latest.
 _MAX_DEPTH: Final = 12
 
@@ -68,11 +70,20 @@ class Selection:
     """Folders and files that could not be looked at, and may belong here."""
 
 
-def list_sessions(roots: Iterable[Root]) -> Listing:
-    """Every session file under the roots, at any depth. Blocking."""
+def list_sessions(roots: Iterable[Root], *, without: Path | None = None) -> Listing:
+    """Every session file under the roots, at any depth. Blocking.
+
+    Args:
+        roots: Where to look.
+        without: A folder that holds no sessions, wherever it lies.
+    """
     listing = Listing()
+    passed = set[tuple[int, int]]()
+    if without is not None:
+        with suppress(OSError):
+            passed.add(_identity(without.stat()))
     for root in roots:
-        _list_folder(root.path, root.kind, listing, set(), 0)
+        _list_folder(root.path, root.kind, listing, passed.copy(), 0)
     # Newest first, those of one moment by their paths.
     listing.found.sort(key=attrgetter("path"))
     listing.found.sort(key=attrgetter("mtime_ns"), reverse=True)
@@ -180,7 +191,8 @@ class Scopes:
             one = find_file(path, self._kind_of(path))
             if one.stamp is not None:
                 return Selection(found=[one])
-        for matches in (self._by_id(target), self._by_stem(target)):
+        for find in (self._by_id, self._by_stem, self._by_start):
+            matches = find(target)
             if len(matches) > 1:
                 return Selection(found=[], candidates=tuple(one.path for one in matches))
             if matches:
@@ -203,8 +215,17 @@ class Scopes:
 
     def _by_stem(self, target: str) -> list[Found]:
         # Pi names a file by time and id; a fork may have another id in its header.
+        name = target.removesuffix(SUFFIX)
         stems = ((one, Path(one.path).stem) for one in self._listing.found)
-        return [one for one, stem in stems if target in (stem, stem.rpartition("_")[2])]
+        return [one for one, stem in stems if name in (stem, stem.rpartition("_")[2])]
+
+    def _by_start(self, target: str) -> list[Found]:
+        """By the start of an id; a short one would be met by chance."""
+        if len(target) < _MIN_START_CHARS:
+            return []
+        found = self._listing.found
+        ids = ((one, self._ids_of.get(one.path) or self._head_of(one).session_id) for one in found)
+        return [one for one, session_id in ids if session_id is not None and session_id.startswith(target)]
 
 
 def newest(found: Sequence[Found], count: int) -> frozenset[str]:
@@ -212,12 +233,15 @@ def newest(found: Sequence[Found], count: int) -> frozenset[str]:
     return frozenset(one.path for one in found[:count])
 
 
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
 def _list_folder(
     folder: str, kind: SourceKind, listing: Listing, seen: set[tuple[int, int]], depth: int
 ) -> None:
     try:
-        status = os.stat(folder)  # noqa: PTH116
-        identity = (status.st_dev, status.st_ino)
+        identity = _identity(os.stat(folder))  # noqa: PTH116
         if identity in seen:
             return
         if depth > _MAX_DEPTH:
@@ -225,7 +249,8 @@ def _list_folder(
             return
         seen.add(identity)
         with os.scandir(folder) as entries:
-            inside = list(entries)
+            # A folder counts under its own name; a link to it that came first would take its place.
+            inside = sorted(entries, key=lambda entry: (entry.is_symlink(), entry.name))
     except FileNotFoundError:
         return
     except OSError:

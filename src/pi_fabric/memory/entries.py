@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from pi_fabric.base.jsonvalue import Json, JsonObject, array_or_empty, is_object, text_or_empty
+from pi_fabric.base.jsonvalue import Json, JsonObject, array_or_empty, is_object, is_truthy, text_or_empty
 from pi_fabric.history.content import text_of
 from pi_fabric.history.events.model import BASH_TOOL, FABRIC_TOOL
 from pi_fabric.memory.branch_facts import DUPLICATE_OPERATION, Carrier, FactReader
@@ -115,7 +115,7 @@ class EntryReader:
             tool_name=_tool_name(said, role, calls),
             text=text,
             timestamp=timestamp_of(raw),
-            is_error=bool(said.get("isError")),
+            is_error=is_truthy(said.get("isError")),
             truncated=False,
             index=0,
             files_touched=list(dict.fromkeys(paths)) or msgspec.UNSET,

@@ -1,6 +1,6 @@
 """Opening addresses: the full text of entries, read from the source and never from the index."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -93,9 +93,8 @@ def expand_session(request: ExpandRequest, found: Found, live: LiveBranch | None
             head = bound if chosen.is_bound else named
             return head | {"error": chosen.to_json(), "expanded": []}
         entries = hydrated.pick(outline, chosen)
-    except (OSError, SourceChanged):
-        problem = {"code": SOURCE_UNAVAILABLE, "message": f"{found.path} cannot be read"}
-        return named | {"error": problem, "expanded": []}
+    except (OSError, SourceChanged) as error:
+        return named | {"error": unavailable(found, error).to_json(), "expanded": []}
     return bound | {"expanded": [expanded(entry) for entry in entries]}
 
 
@@ -119,8 +118,9 @@ def choose(request: ExpandRequest, entries: Sequence[Entry]) -> frozenset[int] |
         chosen.update(range(int(request.entry_range.first), int(request.entry_range.last) + 1))
     named = [("entry_id", one) for one in request.entry_ids]
     named += [("operation_address", one) for one in request.addresses]
+    places = _by_address(entries) if named else {}
     for kind, address in named:
-        matches = list(_matches(kind, address, entries))
+        matches = _matches(kind, address, places)
         if len(matches) != 1:
             return _not_one(kind, address, len(matches))
         chosen.add(matches[0])
@@ -140,16 +140,23 @@ def expanded(entry: Entry) -> JsonObject:
     return record
 
 
-def _matches(kind: str, address: str, entries: Sequence[Entry]) -> Iterator[int]:
-    exact = [
-        entry for entry in entries if address == (entry.entry_id if kind == "entry_id" else entry.address)
-    ]
+def _by_address(entries: Iterable[Entry]) -> dict[tuple[str, str | None], list[Entry]]:
+    """The entries of each id and of each operation's address."""
+    places: dict[tuple[str, str | None], list[Entry]] = {}
+    for entry in entries:
+        places.setdefault(("entry_id", entry.entry_id), []).append(entry)
+        places.setdefault(("operation_address", entry.address), []).append(entry)
+    return places
+
+
+def _matches(kind: str, address: str, places: Mapping[tuple[str, str | None], list[Entry]]) -> list[int]:
+    exact = places.get((kind, address), [])
     # What a branch summary tells again of an operation is not a second one.
     told_first = [entry for entry in exact if entry.type != FACT_TYPE]
     if exact or "/" not in address:
-        return (entry.index for entry in (told_first if len(told_first) == 1 else exact))
+        return [entry.index for entry in (told_first if len(told_first) == 1 else exact)]
     teller, _, what = address.partition("/")
-    return iter([entry.index for entry in entries if entry.entry_id == teller and _tells(entry, what)])
+    return [entry.index for entry in places.get(("entry_id", teller), ()) if _tells(entry, what)]
 
 
 def _tells(entry: Entry, what: str) -> bool:
@@ -183,10 +190,18 @@ def range_problem(entry_range: EntryRange, count: int) -> Problem | None:
     return None if entry_range.fits(count) else beyond(count)
 
 
+def unavailable(found: Found, error: Exception) -> Problem:
+    """The answer over a source that could not be read."""
+    is_busy = isinstance(error, SourceChanged)
+    reason = "is written all the time; ask again" if is_busy else "cannot be read"
+    return Problem(code=SOURCE_UNAVAILABLE, message=f"{found.path} {reason}", details={})
+
+
 def beyond(count: int) -> Problem:
     """The answer to an index that a session does not have."""
     last = f"; the last is {count - 1}" if count else ""
-    message = f"the session has {count} entries{last}"
+    entries = "1 entry" if count == 1 else f"{count:,} entries"
+    message = f"the session has {entries}{last}"
     return Problem(code="index_out_of_bounds", message=message, details={"entryCount": count})
 
 

@@ -49,6 +49,9 @@ def folded_terms(chunk: bytes) -> frozenset[bytes]:
     for word in _WORD.findall(text):
         if len(word) <= MAX_WORD_CHARS:
             terms.update(_parts(word))
+            if "_" in word:
+                # As who writes the name in camel case, and asks for it in small letters.
+                terms.add(word.replace("_", "").lower())
         if not word.isascii():
             terms.update(pair for run in _CJK_RUN.findall(word) for pair in _pairs(run))
     return frozenset(term.encode() for term in terms)

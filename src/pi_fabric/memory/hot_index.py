@@ -158,10 +158,10 @@ class HeldTerms:
         """The numbers of a term; none when it is not there."""
         return list(self._postings.get(term, ()))
 
-    def find_prefix(self, start: bytes, max_terms: int) -> Iterator[tuple[bytes, list[int]]]:
-        """Terms that begin so, in their order, with their numbers; not more than `max_terms`."""
+    def find_prefix(self, start: bytes) -> list[int]:
+        """The numbers of every term that begins so, one term's after the other's."""
         names = sorted(term for term in self._postings if term.startswith(start))
-        return ((term, self.find(term)) for term in names[:max_terms])
+        return [number for term in names for number in self._postings[term]]
 
 
 class HotRows:

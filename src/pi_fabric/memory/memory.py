@@ -69,8 +69,9 @@ class Memory:
         self._known_roots = _known_roots(environ, home / "sessions")
         self._roots = [root for root in self._known_roots if root.kind in config.sources]
         configured = config.index_dir
-        self.folder = home / _DEFAULT_INDEX if configured is None else expand_home(configured, environ)
-        self.cache = Cache(_absolute(self.folder))
+        # Not from the working folder: there is one index, wherever a question is asked.
+        self.folder = home / (_DEFAULT_INDEX if configured is None else expand_home(configured, environ))
+        self.cache = Cache(self.folder)
         self._records = RecordStamps(self.cache)
         self._indexes: dict[Branches, Index] = {
             mode: Index(self.cache, mode, self._records) for mode in BRANCHES
@@ -166,6 +167,12 @@ class Memory:
         listed = await anyio.to_thread.run_sync(lambda: [row() for row in rows])
         return {"scope": scope, "branches": branches, "sessions": listed}
 
+    async def name_of(self, file: str, session_id: str, *, cwd: Path) -> str:
+        """What a person opens a session by: its id where that means no other, else its path."""
+        asked = await self._asked(cwd, None)
+        meant = await anyio.to_thread.run_sync(asked.scopes.named, session_id)
+        return session_id if [one.path for one in meant.found] == [file] else file
+
     async def status(self) -> MemoryStatus:
         """What lies on the disk; nothing is brought up to date.
 
@@ -204,7 +211,7 @@ class Memory:
         return result
 
     def _status(self) -> MemoryStatus:
-        listing = list_sessions(self._roots)
+        listing = self._listed()
         for index in self._indexes.values():
             index.catalogue.load()
         records = measure(self.cache.folder, only_records=True)
@@ -221,14 +228,17 @@ class Memory:
         )
 
     async def _list(self) -> Listing:
-        return await anyio.to_thread.run_sync(list_sessions, self._roots)
+        return await anyio.to_thread.run_sync(self._listed)
+
+    def _listed(self) -> Listing:
+        return list_sessions(self._roots, without=self.cache.own)
 
     async def _asked(self, cwd: Path, current: Current | None) -> "_Asked":
         """Where a question comes from, and every session that there is."""
         return await anyio.to_thread.run_sync(self._look_around, cwd, current)
 
     def _look_around(self, cwd: Path, current: Current | None) -> "_Asked":
-        listing = list_sessions(self._roots)
+        listing = self._listed()
         current = _as_listed(current, listing)
         rows = self._indexes["active"].catalogue.rows
         scopes = Scopes(

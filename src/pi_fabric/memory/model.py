@@ -4,7 +4,7 @@ Field names on the wire are the specification's, in camel case.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -23,6 +23,15 @@ SourceKind: TypeAlias = Literal["pi", "claude", "codex"]
 """Whose log a session file is."""
 
 CACHE_VERSION: Final = 5
+
+UNREADABLE_LINES: Final = "unreadable_lines"
+"""Reason: a session has lines that are no JSON."""
+
+COLD_PATTERN: Final = "cold_regex_requires_hydration"
+"""Reason: of cold sessions a pattern was tried on single words, and may match across them."""
+
+# The specified result, `detail: "full"`, has its own list of reasons; these are not on it.
+_OUR_REASONS: Final = frozenset({UNREADABLE_LINES, COLD_PATTERN})
 
 Number: TypeAlias = int | float
 
@@ -100,34 +109,39 @@ class Coverage:
     reasons: frozenset[str] = frozenset()
     error: JsonObject | None = None
     skipped_lines: int = 0
-    """Lines of the sessions that are no JSON object; told in words only."""
+    """Lines of the sessions that are no JSON: what they said, and what they led to, is missing."""
 
     @property
     def is_complete(self) -> bool:
         """True when an empty answer proves that there is no match."""
-        return not self.reasons
+        return not self.all_reasons
+
+    @property
+    def all_reasons(self) -> frozenset[str]:
+        """What stands against completeness, with what follows from the counts."""
+        return self.reasons | {UNREADABLE_LINES} if self.skipped_lines else self.reasons
 
     def with_reasons(self, reasons: Iterable[str], error: JsonObject | None = None) -> "Coverage":
         """The same with more reasons against it."""
-        return Coverage(
-            indexed_sessions=self.indexed_sessions,
-            eligible_sessions=self.eligible_sessions,
-            stale_sessions=self.stale_sessions,
-            incomplete_sessions=self.incomplete_sessions,
-            reasons=self.reasons.union(reasons),
-            error=error or self.error,
-            skipped_lines=self.skipped_lines,
-        )
+        return replace(self, reasons=self.reasons.union(reasons), error=error or self.error)
 
     def to_json(self) -> JsonObject:
         """The `coverage` object of an answer."""
+        told = self._told(self.all_reasons)
+        return told | {"skippedLines": self.skipped_lines} if self.skipped_lines else told
+
+    def specified_json(self) -> JsonObject:
+        """The same with the specification's reasons alone; the words beside it tell the others."""
+        return self._told(self.reasons - _OUR_REASONS)
+
+    def _told(self, reasons: frozenset[str]) -> JsonObject:
         record: JsonObject = {
-            "complete": self.is_complete,
+            "complete": not reasons,
             "indexedSessions": self.indexed_sessions,
             "eligibleSessions": self.eligible_sessions,
             "staleSessions": self.stale_sessions,
             "incompleteSessions": self.incomplete_sessions,
-            "reasons": sorted(self.reasons),
+            "reasons": sorted(reasons),
         }
         return record if self.error is None else record | {"error": self.error}
 

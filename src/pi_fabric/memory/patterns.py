@@ -3,6 +3,7 @@
 Hot sessions are tried entry by entry, cold ones word by word: of a cold session the index has no prose.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +16,7 @@ from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.config.model import MemoryConfig
 from pi_fabric.memory.catalogue import Row
 from pi_fabric.memory.cold import ColdIndex, DigestHit
+from pi_fabric.memory.model import COLD_PATTERN
 from pi_fabric.memory.query import Query
 from pi_fabric.memory.ranking import SessionHits
 from pi_fabric.memory.searchable import Searchable
@@ -25,6 +27,8 @@ MAX_ITEMS: Final = "regex_max_haystack_terms"
 MAX_BYTES: Final = "regex_max_haystack_bytes"
 WORKER_ERROR: Final = "regex_worker_error"
 INVALID: Final = "invalid_regex"
+# What can be told from single words: letters, digits and classes of them, choices, repetitions, both ends.
+_WITHIN_WORDS: Final = re.compile(r"(?:[\w|^$*+?{},()]|\(\?:|\\[wd]|\\p\{[\w=]+\}|\[[\w-]+\])+\Z")
 # Entries are read from a record in runs of this many, until the bounds are reached.
 _RUN: Final = 256
 
@@ -98,10 +102,17 @@ async def search_pattern(
     matches = await port.search(pattern, haystack.texts, timeout_ms=config.regex_timeout_ms)
     if matches.problem != INVALID:
         result.reasons |= haystack.reasons
+        if rows and not is_within_words(pattern):
+            result.reasons.add(COLD_PATTERN)
     if matches.problem is not None:
         return _failed(result, matches.problem, matches.message)
     _sort_out(result, haystack, matches.indices, sessions, rows)
     return result
+
+
+def is_within_words(pattern: str) -> bool:
+    """True when a match, if there is one, lies within one word: only then single words can tell."""
+    return _WITHIN_WORDS.match(pattern) is not None
 
 
 def _gather(

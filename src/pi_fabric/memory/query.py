@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from pi_fabric.base.bounds import utf8_bytes
 from pi_fabric.base.errors import RequestError
 from pi_fabric.base.jsonvalue import Json, JsonObject, is_finite_number, is_number, is_object, scrub
 from pi_fabric.base.jstext import is_blank, trim
@@ -19,6 +20,8 @@ Detail: TypeAlias = Literal["brief", "full"]
 
 DEFAULT_PAGE_SIZE: Final = 25
 MAX_PAGE_SIZE: Final = 200
+MAX_QUERY_BYTES: Final = 65_536
+"""Of a query's text; more words than it holds are no question."""
 _RECALL: Final = "memory.recall"
 
 
@@ -153,6 +156,8 @@ def read_query(args: JsonObject) -> Query:
         expected=read_expected(args),
         detail=_one_of(args, "detail", get_args(Detail)),
     )
+    if utf8_bytes(query.text or "") > MAX_QUERY_BYTES:
+        raise RequestError(_RECALL, f"query has more than {MAX_QUERY_BYTES:,} bytes; look for fewer words")
     if query.entry_range is not None and not query.names_session:
         raise RequestError(_RECALL, "entryRange counts the entries of one session; set scope to session:PATH")
     if query.expected.says_something and not query.names_session:
@@ -200,10 +205,24 @@ def _units(text: str, match: Match, *, fold: bool) -> Iterable[Unit]:
         for token in dict.fromkeys(tokenize(text)):
             yield Unit(word=token, alternatives=((_term(token, is_prefix=is_prefix),),))
         return
-    for word in dict.fromkeys(text.split()):
-        if found := alternatives(word):
-            terms = (tuple(_term(term, is_prefix=is_prefix) for term in one) for one in found)
-            yield Unit(word=word, alternatives=tuple(terms))
+    units: dict[str, Unit] = {}
+    for word in text.split():
+        if word not in units and (found := alternatives(word)):
+            units[word] = _unit(word, found, is_prefix=is_prefix)
+            # Where one word is enough, folding finds all that the plain words do.
+            if match in ("any", "prefix") and len(found[0]) > 1:
+                for token in found[0]:
+                    units.setdefault(token, _unit(token, [(token,)], is_prefix=is_prefix))
+    yield from units.values()
+
+
+def _unit(word: str, alternatives: Iterable[tuple[str, ...]], *, is_prefix: bool) -> Unit:
+    return Unit(
+        word=word,
+        alternatives=tuple(
+            tuple(_term(term, is_prefix=is_prefix) for term in terms) for terms in alternatives
+        ),
+    )
 
 
 def _term(text: str, *, is_prefix: bool) -> Term:

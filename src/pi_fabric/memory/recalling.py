@@ -10,12 +10,11 @@ import anyio.to_thread
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.config.model import MemoryConfig
 from pi_fabric.memory.answers import brief_answer, full_answer, refused, refused_stale
-from pi_fabric.memory.building import SOURCE_UNAVAILABLE
 from pi_fabric.memory.catalogue import Row
 from pi_fabric.memory.cold import ColdIndex, DigestHit
 from pi_fabric.memory.discovery import Found
 from pi_fabric.memory.entries import MAX_ENTRY_CHARS, cut_text
-from pi_fabric.memory.expanding import Problem, range_problem
+from pi_fabric.memory.expanding import range_problem, unavailable
 from pi_fabric.memory.hydration import hydrate, stale_pointer
 from pi_fabric.memory.items import ITEM_BUDGET, paged
 from pi_fabric.memory.lineage import LiveBranch
@@ -85,9 +84,8 @@ class Searcher:
             return await self.search(query, Opened(coverage=_coverage(1, 0, frozenset((MAX_SYNC_BYTES,)))))
         try:
             read = await _off_loop(self._read, query, found, live)
-        except (OSError, SourceChanged):
-            message = f"{found.path} cannot be read"
-            return refused(query, Problem(code=SOURCE_UNAVAILABLE, message=message, details={}))
+        except (OSError, SourceChanged) as error:
+            return refused(query, unavailable(found, error))
         return await self.search(query, read) if isinstance(read, Opened) else read
 
     def _look_up(self, query: Query, opened: Opened) -> _Found:

@@ -3,17 +3,15 @@
 import os
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 import msgspec
 from msgspec.structs import replace
 
-from pi_fabric.memory.cache import Cache
+from pi_fabric.memory.cache import Cache, is_record_name
 from pi_fabric.memory.catalogue import Row
 from pi_fabric.memory.model import CACHE_VERSION
 from pi_fabric.memory.stamp import Stamp, stamp_of
-
-_RECORD_SUFFIX: Final = ".json"
 
 
 class RecordLost(Exception):
@@ -95,7 +93,7 @@ class RecordStamps:
                 for entry in entries:
                     # One that another process removes just now is none.
                     with suppress(FileNotFoundError):
-                        if entry.name.endswith(_RECORD_SUFFIX) and entry.is_file():
+                        if is_record_name(entry.name) and entry.is_file():
                             self._stamps[entry.name] = stamp_of(entry.stat())
             self._folder_ns = folder_ns
             self.version += 1

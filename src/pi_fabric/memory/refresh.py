@@ -6,12 +6,14 @@ as its group is done, so that a run that is killed loses only the groups at hand
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 import anyio.to_thread
 
+from pi_fabric.base.errors import StoreError
 from pi_fabric.config.model import MemoryConfig
 from pi_fabric.memory.building import SOURCE_CHANGED, SOURCE_UNAVAILABLE, Builder, Built, Options, Task
 from pi_fabric.memory.cache import Cache
@@ -19,6 +21,7 @@ from pi_fabric.memory.catalogue import Catalogue, Row
 from pi_fabric.memory.crew import build_with_workers, grouped
 from pi_fabric.memory.discovery import Found
 from pi_fabric.memory.lineage import LiveBranch, fingerprint
+from pi_fabric.memory.merging import rewrite_groups
 from pi_fabric.memory.model import Branches, Tier
 from pi_fabric.memory.recorded import RecordStamps
 from pi_fabric.memory.source import SourceChanged, hash_source
@@ -196,6 +199,7 @@ class Refresher:
             builder = Builder(self._cache, self._options)
             for group in groups:
                 await take(await anyio.to_thread.run_sync(builder.build, group))
+        await anyio.to_thread.run_sync(self._tidy, plan)
 
     def _take(self, plan: "_Plan", built: Iterable[Built]) -> None:
         rows: list[Row] = []
@@ -211,10 +215,19 @@ class Refresher:
         for old in before:
             self._records.forget(old.record)
         self._records.note(rows)
-        left = {old.group for old in before}
-        if left:
-            for group in left.difference(row.group for row in self._catalogue.rows.values()):
-                self._cache.retire_group(group)
+        plan.left |= {old.group for old in before}
+
+    def _tidy(self, plan: "_Plan") -> None:
+        """Remove groups that sessions have left, and their words from those that others are still in."""
+        used = plan.left.intersection(row.group for row in self._catalogue.rows.values())
+        for group in plan.left - used:
+            self._cache.retire_group(group)
+        if used:
+            # Words that nobody asks for stay where they cannot be taken out.
+            with suppress(OSError, StoreError):
+                rewrite_groups(self._cache, self._catalogue, used)
+            rows = self._catalogue.rows
+            plan.rows = {file: rows.get(file, row) for file, row in plan.rows.items()}
 
     def _result(self, wanted: Wanted, plan: "_Plan") -> Refreshed:
         rows = {one.path: plan.rows[one.path] for one in wanted.found if one.path in plan.rows}
@@ -236,6 +249,8 @@ class _Plan:
     rows: dict[str, Row] = field(default_factory=dict[str, Row])
     stale: dict[str, str] = field(default_factory=dict[str, str])
     tasks: list[tuple[Task, int]] = field(default_factory=list[tuple[Task, int]])
+    left: set[str] = field(default_factory=set[str])
+    """Groups that sessions have left for another."""
     reasons: set[str] = field(default_factory=set[str])
     done: int = 0
 

@@ -1,7 +1,7 @@
 """A session whose entries can be looked up: one of the index, or one that was read for a question."""
 
-from collections.abc import Iterator, Sequence
-from typing import Final, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 from pi_fabric.memory.cache import Cache
 from pi_fabric.memory.catalogue import Row
@@ -12,9 +12,6 @@ from pi_fabric.memory.recorded import opened_shard
 from pi_fabric.memory.shard import decode_entries
 from pi_fabric.memory.termfile import TermFile
 
-# A prefix that more terms begin with than this finds the first of them.
-MAX_PREFIX_TERMS: Final = 10_000
-
 
 class Terms(Protocol):
     """A list of terms with pairs of an entry's number and how often it has the term."""
@@ -23,8 +20,8 @@ class Terms(Protocol):
         """The pairs of a term."""
         ...
 
-    def find_prefix(self, start: bytes, max_terms: int) -> Iterator[tuple[bytes, Sequence[int]]]:
-        """The pairs of every term that begins so."""
+    def find_prefix(self, start: bytes) -> Sequence[int]:
+        """The pairs of every term that begins so, one term's after the other's."""
         ...
 
 
@@ -113,10 +110,12 @@ class _Lookup:
         found: dict[int, int] = {}
         for terms in (self._words(), self._folded()) if fold else (self._words(),):
             if term.is_prefix:
-                for _, pairs in terms.find_prefix(term.text, MAX_PREFIX_TERMS):
-                    _merge(found, pairs)
+                _add(found, terms.find_prefix(term.text))
+            elif found:
+                _add(found, terms.find(term.text))
             else:
-                _merge(found, terms.find(term.text))
+                pairs = terms.find(term.text)
+                found.update(zip(pairs[::2], pairs[1::2], strict=True))
         return found
 
     def passing(self, filters: Filters) -> Sequence[int]:
@@ -242,9 +241,6 @@ class ReadSession(_Lookup):
         return self._index.folded
 
 
-def _merge(found: dict[int, int], pairs: Sequence[int]) -> None:
-    if not found:
-        found.update(zip(pairs[::2], pairs[1::2], strict=True))
-        return
+def _add(found: dict[int, int], pairs: Sequence[int]) -> None:
     for entry, count in zip(pairs[::2], pairs[1::2], strict=True):
         found[entry] = found.get(entry, 0) + count

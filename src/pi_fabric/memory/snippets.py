@@ -9,6 +9,8 @@ from pi_fabric.memory.query import Query
 _ELLIPSIS = "…"
 # How much of a snippet lies before the word.
 _BEFORE_SHARE = 3
+# A text is tried word by word at each of its places.
+_MAX_SHOWN_WORDS = 100
 
 
 def snippet(text: str, query: Query, max_chars: int) -> str:
@@ -31,20 +33,23 @@ def first_hit(text: str, query: Query) -> int:
     return found.start() if found is not None else 0
 
 
+@lru_cache(maxsize=4)
 def hit_pattern(query: Query) -> "re.Pattern[str] | None":
-    """What finds the words of a literal query in a text, to show them; None for a browse or a pattern."""
+    """What finds the words of a literal query in a text, to show them; None for a browse or a pattern.
+
+    Of very many words the first are shown.
+    """
     if query.is_browse or query.mode == "regex":
         return None
-    words = {unit.word for unit in query.units()}
+    words: set[str] = set()
     for unit in query.units():
+        words.add(unit.word)
         words.update(term.text.decode() for terms in unit.alternatives for term in terms)
-    return _pattern(frozenset(words), query.match == "prefix" or query.fold)
-
-
-@lru_cache(maxsize=64)
-def _pattern(words: frozenset[str], is_open: bool) -> "re.Pattern[str] | None":
+        if len(words) >= _MAX_SHOWN_WORDS:
+            break
     ordered = sorted((re.escape(word) for word in words if word), key=len, reverse=True)
     if not ordered:
         return None
     joined = "|".join(ordered)
+    is_open = query.match == "prefix" or query.fold
     return re.compile(joined if is_open else rf"(?<!\w)(?:{joined})(?!\w)", re.IGNORECASE)

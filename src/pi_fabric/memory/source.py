@@ -8,14 +8,17 @@ import io
 import os
 import stat
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from pi_fabric.base.collector import collection_paused
 from pi_fabric.base.jsonl import read_records
 from pi_fabric.base.jsonvalue import Json, JsonObject, decode, is_object, text_or_empty
+from pi_fabric.history.session.migration import migrated
 from pi_fabric.memory.catalogue import Head
 from pi_fabric.memory.lineage import Lineage, Lines
 from pi_fabric.memory.model import SourceKind
@@ -50,7 +53,7 @@ class Source:
         """The header's, else the name of the file."""
         self.cwd = ""
         self.skipped_lines = 0
-        """Lines that are no JSON, or no object."""
+        """Lines that are no JSON: what they said is lost. One that is JSON and no object says nothing."""
         self.reasons: set[str] = set()
         self.has_header = False
         """True when a line names the session."""
@@ -94,8 +97,8 @@ class Source:
     def _session_id_at(self, ordinal: int) -> str:
         if len(self._headers) == 1 and not self._headers[0][0]:
             return self._headers[0][1]
-        before = [session_id for first, session_id in self._headers if first <= ordinal]
-        return before[-1] if before else ""
+        at = bisect_right(self._headers, ordinal, key=itemgetter(0))
+        return self._headers[at - 1][1] if at else ""
 
     def _read_at_once(self, stream: BinaryIO) -> str:
         data = stream.read()
@@ -117,7 +120,7 @@ class Source:
 
     def _values(self, stream: BinaryIO) -> Iterator[Json]:
         values = self._decoded(stream)
-        return values if self.kind == "pi" else _translated(self.kind, values)
+        return migrated(values) if self.kind == "pi" else _translated(self.kind, values)
 
     def _decoded(self, stream: BinaryIO) -> Iterator[Json]:
         self.skipped_lines = 0
@@ -127,8 +130,6 @@ class Source:
             if record.problem is not None:
                 self.skipped_lines += 1
                 continue
-            if not is_object(record.value):
-                self.skipped_lines += 1
             yield record.value
 
     def _take(self, value: Json) -> int | None:

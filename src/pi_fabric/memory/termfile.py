@@ -21,6 +21,8 @@ _MAGIC: Final = b"PFT1"
 _HEADER: Final = struct.Struct("<4sIII")
 _NUMBER: Final = "I"
 _TERMS_AT_ONCE: Final = 256
+# No UTF-8 has this byte, so every text that begins with another comes before the two together.
+_AFTER_ANY: Final = b"\xff"
 _MIN_MAPPED_BYTES: Final = 64 * 1024
 _MAX_MAPPED: Final = 160
 
@@ -91,14 +93,12 @@ class TermFile:
         at = self._first_from(term)
         return self._postings(at) if at < self.term_count and self._term(at) == term else []
 
-    def find_prefix(self, start: bytes, max_terms: int) -> Iterator[tuple[bytes, list[int]]]:
-        """Terms that begin so, in their order, with their numbers; not more than `max_terms`."""
-        first = self._first_from(start)
-        for at in range(first, min(self.term_count, first + max_terms)):
-            term = self._term(at)
-            if not term.startswith(start):
-                return
-            yield term, self._postings(at)
+    def find_prefix(self, start: bytes) -> list[int]:
+        """The numbers of every term that begins so, one term's after the other's."""
+        first, after = self._first_from(start), self._first_from(start + _AFTER_ANY)
+        begin = self._posting_ends[first - 1] if first else 0
+        end = self._posting_ends[after - 1] if after else 0
+        return self._numbers[begin:end].tolist()
 
     def items(self) -> Iterator[tuple[bytes, list[int]]]:
         """Every term with its numbers, in order."""

@@ -1,20 +1,16 @@
 """What the index holds, and making all of it anew or removing it."""
 
 import os
-import re
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from pi_fabric.memory.cache import ENTRIES_SUFFIX, Cache
+from pi_fabric.memory.cache import ENTRIES_SUFFIX, Cache, is_record_name
 from pi_fabric.memory.catalogue import Row
 from pi_fabric.memory.discovery import Listing
 from pi_fabric.memory.model import Branches
-
-_RECORD_NAME: Final = re.compile(r"[0-9a-f]{16}-.*\.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +28,7 @@ class ModeStatus:
     reasons: Mapping[str, int]
     """Why, with the number of sessions."""
     skipped_lines: int
-    """Lines of sessions that are no JSON object."""
+    """Lines of sessions that are no JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +88,7 @@ def measure(folder: Path, *, only_records: bool = False) -> tuple[int, int]:
             # What is a second name of a record counts once.
             if entry.name.endswith(ENTRIES_SUFFIX):
                 continue
-            if entry.is_file() and (not only_records or _RECORD_NAME.fullmatch(entry.name)):
+            if entry.is_file() and (not only_records or is_record_name(entry.name)):
                 files += 1
                 size += entry.stat().st_size
     return files, size
@@ -103,7 +99,7 @@ def clear(cache: Cache) -> ClearResult:
     records = measure(cache.folder, only_records=True)
     own = measure(cache.own)
     with suppress(OSError), os.scandir(cache.folder) as entries:
-        names = [entry.name for entry in entries if _RECORD_NAME.fullmatch(entry.name)]
+        names = [entry.name for entry in entries if is_record_name(entry.name)]
         cache.remove(*(cache.record(name) for name in names))
     with suppress(OSError), os.scandir(cache.own) as entries:
         cache.remove(*(Path(entry.path) for entry in entries if entry.is_file()))

@@ -6,7 +6,7 @@ from typing import Final
 
 from pi_fabric.base.jstext import collapse
 from pi_fabric.memory.items import Item, Page, SegmentHit
-from pi_fabric.memory.model import Coverage, Entry, Number
+from pi_fabric.memory.model import COLD_PATTERN, UNREADABLE_LINES, Coverage, Entry, Number
 from pi_fabric.memory.query import Query
 from pi_fabric.memory.snippets import snippet
 
@@ -32,20 +32,23 @@ REASONS: Final = {
     "duplicate_entry_id": "a session uses an entry id twice",
     "duplicate_operation_address": "a session uses an operation's address twice",
     "duplicate_branch_fact_address": "a branch summary tells a fact twice and was left out",
-    "cold_structural_filter_requires_hydration": "of older sessions no entry is known to pass",
+    "cold_structural_filter_requires_hydration": "in older sessions word and filter may be met apart",
     "cold_phrase_requires_hydration": "of older sessions the index does not know the order of words",
     "candidate_entry_budget": "more entries match than one question may look at",
     "candidate_digest_budget": "more older sessions match than one question may look at",
     "candidate_item_budget": "more was found than one question may list",
     "cache_cleanup_budget": "the index has more files than one clean-up may look at",
     "regex_timeout": "the pattern took longer than memory.regexTimeoutMs",
-    "regex_max_haystack_terms": "the pattern was tried on the first memory.regexMaxHaystackTerms texts",
-    "regex_max_haystack_bytes": "the pattern was tried on the first memory.regexMaxHaystackBytes bytes",
+    "regex_max_haystack_terms": "the pattern was not tried on everything: raise memory.regexMaxHaystackTerms",
+    "regex_max_haystack_bytes": "the pattern was not tried on everything: raise memory.regexMaxHaystackBytes",
+    COLD_PATTERN: "of older sessions the pattern was tried on single words",
+    UNREADABLE_LINES: "lines could not be read",
     "regex_pattern_too_large": "the pattern is longer than memory.regexMaxPatternBytes",
     "invalid_regex": "the pattern is no JavaScript regular expression",
     "regex_worker_error": "the sandbox could not run the pattern",
 }
 """Each reason against completeness as a sentence."""
+SCOPES: Final = ("session", "project", "global")
 
 
 def full_text(query: Query, page: Page, coverage: Coverage) -> str:
@@ -82,15 +85,26 @@ def brief_text(query: Query, page: Page, coverage: Coverage) -> str:
 
 def headline(query: Query, page: Page, coverage: Coverage) -> str:
     """How much was found; says no matches only when that is certain."""
-    where = f"in {collapse(query.scope)} ({query.branches} branches)"
+    where = f"in {_place(query)} ({query.branches} branches)"
     if not page.total_items:
         if query.is_browse:
             return f"No sessions {where}." if coverage.is_complete else f"Nothing is indexed {where}."
         return f"{'No matches' if coverage.is_complete else 'No indexed matches'} {where}."
-    matches = count(page.total_matches, "match", "matches")
+    noun = ("entry", "entries") if query.is_browse else ("match", "matches")
+    matches = count(page.total_matches, *noun)
     pages = -(-page.total_items // page.size)
+    if page.number > pages:
+        return f"There is no page {page.number}, the last is {pages}: {matches} {where}."
     which = f", page {page.number} of {pages}" if pages > 1 else ""
     return f"{matches} in {count(page.total_items, 'place', 'places')} {where}{which}."
+
+
+def _place(query: Query) -> str:
+    """Where was searched; a word that is no scope means the current session, and is told."""
+    scope = collapse(query.scope)
+    if scope in SCOPES or query.names_session:
+        return scope
+    return f"this session, for {scope!r} is no scope"
 
 
 def item_title(item: Item) -> str:
@@ -102,16 +116,25 @@ def item_title(item: Item) -> str:
         )
     row = item.row
     words = f", has {', '.join(item.words)}" if item.words else ""
-    return f"- {row.file} {day(row.stamp.mtime_ms)} (older: recall in session:PATH to see where{words})"
+    last = day(row.last_ts or row.stamp.mtime_ms)
+    return f"- {row.file} {last} (older: recall in session:PATH to see where{words})"
 
 
 def coverage_line(coverage: Coverage) -> str:
     """Whether an answer is complete, and why not."""
+    if coverage.is_complete and not coverage.eligible_sessions:
+        return "There was no session to search."
     if coverage.is_complete:
         return f"Complete: {count(coverage.eligible_sessions, 'session', 'sessions')} searched."
     known = f"{coverage.indexed_sessions:,} of {count(coverage.eligible_sessions, 'session', 'sessions')}"
-    reasons = "; ".join(REASONS.get(reason, reason) for reason in sorted(coverage.reasons))
+    reasons = "; ".join(_reason(reason, coverage) for reason in sorted(coverage.all_reasons))
     return f"Not complete, {known} searched: {reasons}."
+
+
+def _reason(reason: str, coverage: Coverage) -> str:
+    if reason == UNREADABLE_LINES and coverage.skipped_lines:
+        return f"{count(coverage.skipped_lines, 'line', 'lines')} could not be read"
+    return REASONS.get(reason, reason)
 
 
 def day(moment: Number | None) -> str:
@@ -136,7 +159,8 @@ def _snippets(item: Item, query: Query) -> Iterator[str]:
     entries = item.session.entries(shown[0], shown[-1])
     for at in shown:
         entry = entries[at - shown[0]]
-        yield f"  #{entry.index} {_about(entry)}: {snippet(entry.text, query, _SNIPPET_CHARS)}"
+        told = snippet(entry.text, query, _SNIPPET_CHARS)
+        yield f"  #{entry.index} {day(entry.timestamp)} {_about(entry)}: {told}"
     if len(item.matched) > len(shown):
         yield f"  and {len(item.matched) - len(shown)} more matches here"
 
@@ -149,8 +173,6 @@ def _about(entry: Entry) -> str:
 
 def _tail(query: Query, page: Page, coverage: Coverage) -> Iterable[str]:
     yield coverage_line(coverage)
-    if coverage.skipped_lines:
-        yield f"{count(coverage.skipped_lines, 'line', 'lines')} of these sessions could not be read."
     if page.has_next:
         yield f"More on page {page.number + 1}."
     if page.total_items:

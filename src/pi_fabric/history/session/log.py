@@ -11,7 +11,7 @@ from pathlib import Path
 from pi_fabric.base.jsonl import Record
 from pi_fabric.base.jsonvalue import JsonObject, is_object, text_or_empty
 from pi_fabric.history.session.faults import FaultLog, Faults
-from pi_fabric.history.session.migration import Migration, version_of, version_without_header
+from pi_fabric.history.session.migration import Migration, counted, version_of, version_without_header
 from pi_fabric.history.session.sharing import share_words
 from pi_fabric.history.session.tree import Tree
 
@@ -72,8 +72,7 @@ class Session:
             self._add_header(value, record)
         else:
             self._add_entry(value, record)
-        # Pi drops what is null, false, 0 or an empty text, and counts the rest.
-        self._position += 1 if value or is_object(value) or isinstance(value, list) else 0
+        self._position += counted(value)
 
     def _add_header(self, value: JsonObject, record: Record) -> None:
         session_id = value.get("id")

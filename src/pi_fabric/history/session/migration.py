@@ -5,9 +5,10 @@ Pi draws ids at random and writes them into the file; ours are the positions, so
 the same ids.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pi_fabric.base.jsonvalue import JsonObject, is_number, is_object
+from pi_fabric.base.jsonvalue import Json, JsonObject, is_number, is_object, is_truthy
 
 CURRENT_VERSION: Final = 3
 
@@ -45,6 +46,29 @@ class Migration:
             # A header or nothing at that place names no entry.
             if index in self._positions:
                 entry["firstKeptEntryId"] = _id_at(int(index))
+
+
+def migrated(values: Iterable[Json]) -> Iterator[Json]:
+    """The values of a file's lines, those of formats 1 and 2 changed in place; lazy.
+
+    A file without a header is taken as it is.
+    """
+    migration: Migration | None = None
+    position = 0
+    for value in values:
+        if is_object(value):
+            if value.get("type") != "session":
+                if migration is not None:
+                    migration.apply(value, position)
+            elif migration is None and isinstance(value.get("id"), str):
+                migration = Migration(version_of(value))
+        position += counted(value)
+        yield value
+
+
+def counted(value: Json) -> int:
+    """1 for what Pi counts of a file's lines; it drops what is null, false, 0 or an empty text."""
+    return int(is_truthy(value))
 
 
 def version_of(header: JsonObject) -> int:

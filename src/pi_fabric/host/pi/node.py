@@ -31,7 +31,7 @@ async def find_node(environ: Mapping[str, str]) -> Path:
         if version_number(version) >= NODE_FLOOR:
             return node
         too_old = f"; {node} is {version or 'of no version'}"
-    hint = f'Install Node {floor} or later, or: pip install "pi-fabric[node]"'
+    hint = f"Install Node {floor} or later, or pi-fabric with its extra `node`."
     raise Unavailable(f"There is no Node {floor} or later to run Pi with{too_old}", hint)
 
 
