@@ -18,8 +18,10 @@ def test_the_status_says_what_the_index_holds(shell: Shell) -> None:
     assert before == [
         "index     ~/agent/fabric/memory-index",
         "sessions  2 on the disk",
-        "active    nothing is indexed; a question or `pi-fabric memory rebuild` does it",
-        "all       nothing is indexed; a question or `pi-fabric memory rebuild` does it",
+        "active    nothing is indexed; a question does it, or:",
+        "          pi-fabric memory rebuild",
+        "all       nothing is indexed; a question does it, or:",
+        "          pi-fabric memory rebuild --branches all",
         "records   0 files, 0 bytes",
         "beside    0 files, 0 bytes",
     ]
@@ -29,7 +31,7 @@ def test_the_status_says_what_the_index_holds(shell: Shell) -> None:
     assert after[2] == "active    2 indexed: 1 hot (text), 1 cold (words); 0 new or changed since"
     assert after[3] == "          1 session is not wholly in the index:"
     assert after[4] == "            1: long entries are indexed only up to memory.maxEntryChars"
-    assert after[6].startswith("records   2 files, ")
+    assert after[7].startswith("records   2 files, ")
     assert all(len(line) <= COLUMNS for line in before + after)
     shell.session("s3", "more", day=3)
     assert "1 new or changed since" in shell("memory", "status")

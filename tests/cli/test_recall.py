@@ -417,11 +417,21 @@ def test_a_day_may_have_23_or_25_hours(day: str, hours: int) -> None:
     assert ms(day, is_end=True) - ms(day) == hours * HOUR_MS - 1
 
 
+@pytest.mark.usefixtures("new_york")
+@pytest.mark.requirement("memory:shell:moments")
+@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31"])
+def test_the_first_and_the_last_day_of_the_calendar_are_days(day: str) -> None:
+    greenwich_ms = datetime.fromisoformat(f"{day}T00:00Z").timestamp() * 1000
+    # As far as the zone is away, where the calendar reaches so far.
+    assert abs(ms(day) - greenwich_ms) <= 5 * HOUR_MS
+    assert DAY_MS - 1 <= ms(day, is_end=True) - ms(day) < DAY_MS + 5 * HOUR_MS
+
+
 @pytest.mark.requirement("memory:shell:moments")
 @pytest.mark.parametrize(
     "text",
     ["", "3", "3 d", "-3d", "3y", "1234567d", "tomorrow", "2026", "20260131", "2026-1-31", "2026-02-30",
-     "2026-01-31T25:00", "2026-01-31T", "0000-01-01", "9999-12-31", "٣d", "x" * 5_000, "a\x1b[31m"],
+     "2026-01-31T25:00", "2026-01-31T", "0000-01-01", "10000-01-01", "٣d", "x" * 5_000, "a\x1b[31m"],
 )  # fmt: skip
 def test_what_is_no_time_is_refused_with_the_forms(text: str) -> None:
     with pytest.raises(RequestError, match="is no time; write") as caught:

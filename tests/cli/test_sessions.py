@@ -36,6 +36,20 @@ def test_scope_and_branches_are_chosen(shell: Shell) -> None:
     assert shell.json("sessions", "--branches", "all")["sessions"][0]["entryCount"] == 3
 
 
+@pytest.mark.requirement("memory:find:bad-header")
+def test_a_session_without_a_header_that_can_be_read_is_marked(shell: Shell) -> None:
+    shell.session("whole", "one", day=2)
+    torn = shell.session("torn", "one", day=1)
+    torn.write_bytes(b'{"type":"sess\n' + torn.read_bytes().partition(b"\n")[2])
+
+    rows = [line.split("\t") for line in shell("sessions").splitlines()]
+
+    assert sorted((row[0], row[4]) for row in rows) == [
+        ("2026-01-01_torn", "(bad header)"),
+        ("whole", "~/work"),
+    ]
+
+
 @pytest.mark.requirement("memory:shell:sessions-none")
 def test_no_session_is_told_with_what_to_do(shell: Shell) -> None:
     for options, words in (

@@ -145,7 +145,9 @@ def _lines(found: MemoryStatus, *, is_on: bool) -> Iterator[str]:
 
 def _mode_lines(mode: Branches, one: ModeStatus) -> Iterator[str]:
     if not one.indexed:
-        yield f"{mode:<8}  nothing is indexed; a question or `pi-fabric memory rebuild` does it"
+        options = "" if mode == "active" else f" --branches {mode}"
+        yield f"{mode:<8}  nothing is indexed; a question does it, or:"
+        yield f"          pi-fabric memory rebuild{options}"
         return
     yield one_paragraph(
         f"{mode:<8}  {one.indexed:,} indexed: {one.hot:,} hot (text), {one.cold:,} cold (words);"

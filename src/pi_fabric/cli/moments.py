@@ -1,7 +1,7 @@
 """Points in time as somebody types them: dates, times, and how long ago."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from pi_fabric.base.errors import RequestError
@@ -10,6 +10,7 @@ from pi_fabric.cli.quoted import one_line
 FORMS: Final = "30m, 12h, 3d, 2w, today, yesterday, 2026-01-31 or 2026-01-31T10:00"
 
 _UNITS_S: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DAY_MS: Final = 86_400_000
 # Six digits of weeks are 19,000 years.
 _AGO: Final = re.compile(r"(\d{1,6})([mhdw])", re.ASCII)
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -55,5 +56,16 @@ def moment_ms(text: str, *, option: str, now_ms: int, is_end: bool) -> int:
 def _day_ms(midnight: datetime, *, is_end: bool) -> int:
     """The first or the last millisecond of a local day, which may have 23 or 25 hours."""
     if not is_end:
-        return round(midnight.timestamp() * 1000)
-    return round((midnight + timedelta(days=1)).timestamp() * 1000) - 1
+        return _local_ms(midnight)
+    try:
+        return _local_ms(midnight + timedelta(days=1)) - 1
+    except OverflowError:
+        return _local_ms(midnight) + _DAY_MS - 1
+
+
+def _local_ms(moment: datetime) -> int:
+    try:
+        return round(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        # The first and the last day of the calendar have no neighbour to be shifted into.
+        return round(moment.replace(tzinfo=UTC).timestamp() * 1000)

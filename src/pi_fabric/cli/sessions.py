@@ -24,6 +24,7 @@ _EPILOG = (
 _MAX_LIMIT: Final = 500
 # What is left of 80 columns beside an id of 36 characters, date, entries and tier.
 _PROJECT_COLUMNS: Final = 15
+_BAD_HEADER: Final = "(bad header)"
 
 
 @app.command(name="sessions", epilog=_EPILOG)
@@ -48,8 +49,9 @@ def run(
 ) -> None:
     """List sessions: id, date, entries, tier, project, file, and whose log it is when it is not Pi's.
 
-    Of a hot session the index holds the text, of a cold one the words. A pipe gets one line for each
-    session, with tabs between.
+    Of a hot session the index holds the text, of a cold one the words. Where the header of a session
+    cannot be read, (bad header) stands for its project. A pipe gets one line for each session, with tabs
+    between.
     """
     check_scope(scope)
     args: JsonObject = {"scope": scope, "branches": branches}
@@ -89,10 +91,17 @@ def _cells(session: JsonObject) -> list[str]:
         local_day(session["mtime"]),
         str(session["entryCount"]),
         str(session["tier"]),
-        home_path(str(session["cwd"])) if session["cwd"] else "",
+        _project(session),
         home_path(str(session["file"])),
         *source,
     ]
+
+
+def _project(session: JsonObject) -> str:
+    if session["cwd"]:
+        return home_path(str(session["cwd"]))
+    # Without a header a session is known by the name of its file.
+    return _BAD_HEADER if session["id"] == Path(str(session["file"])).stem else ""
 
 
 def _print_table(sessions: list[JsonObject]) -> None:
