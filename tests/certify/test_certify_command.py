@@ -230,7 +230,10 @@ async def test_one_failed_check_rejects_and_progress_is_told_on_a_terminal(
 
 @pytest.mark.anyio
 @pytest.mark.requirement("certify:context:interrupted", "certify:context:private")
-async def test_an_interrupt_leaves_neither_files_nor_processes(shell: Shell, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+async def test_an_interrupt_leaves_neither_files_nor_processes(
+    shell: Shell, tmp_path: Path, ending: signal.Signals
+) -> None:
     argv = [sys.executable, "-c", ENTRY, "certify", "context", "--pi", PI]
     before = everything_below(shell.home)
     temporary = tmp_path / "temporary"
@@ -242,7 +245,7 @@ async def test_an_interrupt_leaves_neither_files_nor_processes(shell: Shell, tmp
             while not list(temporary.glob("*/agent/sessions/*/*.jsonl")):  # noqa: ASYNC110 - another process's
                 await anyio.sleep(0.01)
             started = psutil.Process(process.pid).children(recursive=True)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(ending)
             assert process.stdout is not None
             output = b"".join([chunk async for chunk in process.stdout])
             assert await process.wait() == 5

@@ -1,6 +1,7 @@
 """`pi-fabric certify`: proves that context and memory hold, against an installed Pi; offline."""
 
 import os
+import signal
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -8,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import anyio
+import anyio.abc
 import typer
 
 from pi_fabric.base.errors import FabricError, RequestError, Unavailable
+from pi_fabric.base.groups import sole_exception
 from pi_fabric.base.jsonvalue import stringify
 from pi_fabric.cli.output import ExitCode, emit, say, table_console
 from pi_fabric.host.pi.node import find_node
@@ -84,8 +87,26 @@ async def _certify(programs: Sequence[PiProgram], is_short: bool) -> "Report":
 
     size = Size.short() if is_short else Size()
     node = await find_node(os.environ)
-    with _progress() as tell:
-        return await Certification(node=node, environ=os.environ, size=size).run(programs, tell)
+    report: Report | None = None
+    with _progress() as tell, sole_exception():
+        async with anyio.create_task_group() as watchers:
+            await watchers.start(_cancel_on_signal, watchers.cancel_scope)
+            certification = Certification(node=node, environ=os.environ, size=size)
+            report = await certification.run(programs, tell)
+            watchers.cancel_scope.cancel()
+    if report is None:
+        raise KeyboardInterrupt
+    return report
+
+
+async def _cancel_on_signal(
+    scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+) -> None:
+    """Whoever ends us, what we started and wrote goes with us."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+        task_status.started()
+        async for _ in signals:
+            scope.cancel()
 
 
 def _programs(chosen: Sequence[Path] | None) -> list[PiProgram]:
