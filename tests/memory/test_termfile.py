@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from pi_fabric.memory.termfile import TermFile, encode_terms
 
-TERMS = st.text(st.sampled_from("ab_\u0436\u8bc4\U0001f600"), max_size=4).map(str.encode) | st.binary(
-    max_size=3
-)
-POSTINGS = st.dictionaries(TERMS, st.lists(st.integers(0, 2**32 - 1), max_size=4), max_size=12)
+WORDS = st.text(st.sampled_from("ab_\u0436\u8bc4\U0001f600\U0010ffff"), max_size=4).map(str.encode)
+TERMS = WORDS | st.binary(max_size=3)
+NUMBERS = st.lists(st.integers(0, 2**32 - 1), max_size=4)
+POSTINGS = st.dictionaries(TERMS, NUMBERS, max_size=12)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_looking_up_finds_what_was_put_in(file: Path, postings: dict[bytes, list
 
 
 @pytest.mark.requirement("memory:words:lookup")
-@given(POSTINGS, TERMS)
+@given(st.dictionaries(WORDS, NUMBERS, max_size=12), WORDS)
 def test_a_beginning_finds_the_numbers_of_every_term_that_has_it(
     file: Path, postings: dict[bytes, list[int]], start: bytes
 ) -> None:

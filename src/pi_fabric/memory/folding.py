@@ -31,19 +31,22 @@ _JOINERS: Final = ".-"
 _CHUNKS: Final = bytes(
     code if code >= 0x80 or chr(code).isalnum() or chr(code) in "_.-+#" else ord(" ") for code in range(256)
 )
+# What stands between spaces and has anything but small letters and digits; in one pass without going back.
+_WITH_PARTS: Final = re.compile(rb"(?<![^ ])[a-z0-9]*+[^a-z0-9 ][^ ]*")
 
 
 def chunks(text: str) -> list[bytes]:
-    """The pieces of a text that folded terms are made of, in UTF-8, with their capitals."""
+    """The pieces of a text that folded terms are made of, in UTF-8, with their capitals.
+
+    Most words have nothing but small letters and digits: they have no parts and are left out.
+    """
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    return plain.encode().translate(_CHUNKS).split()
+    return _WITH_PARTS.findall(plain.encode().translate(_CHUNKS))
 
 
 @lru_cache(maxsize=_MEMORY)
 def folded_terms(chunk: bytes) -> frozenset[bytes]:
     """What the second list holds of one chunk."""
-    if chunk.isalnum() and (chunk.islower() or chunk.isdigit()):
-        return frozenset()
     text = chunk.decode()
     terms = set(_compound(text))
     for word in _WORD.findall(text):
