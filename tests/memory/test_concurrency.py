@@ -3,16 +3,20 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Container, Generator
+from collections.abc import Callable, Container, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.from_thread
 import pytest
 
 from pi_fabric.base.process import PIPE, child_process, inherited_environment
 from pi_fabric.memory import Memory
+from pi_fabric.memory.catalogue import Row
+from pi_fabric.memory.cold import ColdIndex
+from pi_fabric.memory.query import Query
 from tests.memory.index_lab import Lab, ask, lines, message, names, same_as_fresh, where
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +41,33 @@ async def play(lab: Lab, role: str, name: str, rounds: int) -> dict[str, Any]:
     async with child_process(argv, cwd=ROOT, env=env, stdout=PIPE, stderr=errors) as process:
         assert process.stdout is not None
         return json.loads(b"".join([chunk async for chunk in process.stdout]))
+
+
+@pytest.mark.requirement("memory:index:two-questions")
+async def test_a_question_during_which_another_one_replaces_its_files_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = Lab.at(tmp_path, hot_sessions=0)
+    lab.sessions(4)
+    lab.session("b1", "common", cwd="/work/b", minute=9)
+    memory = lab.memory()
+    await ask(memory, "common")
+    search = ColdIndex.search
+    asked: list[str | None] = []
+
+    def search_late(cold: ColdIndex, rows: Sequence[Row], query: Query) -> Any:
+        asked.append(query.text)
+        if len(asked) == 1:
+            # From another task, while the first question has what it will look at.
+            lab.session("s001", "common other", minute=20)
+            anyio.from_thread.run(where, memory, "other")
+            cold.keep_only(())
+        return search(cold, rows, query)
+
+    monkeypatch.setattr(ColdIndex, "search", search_late)
+
+    assert len(await where(memory, "common")) == 5
+    assert asked == ["common", "other", "common"]
 
 
 @pytest.mark.requirement("memory:index:concurrent")

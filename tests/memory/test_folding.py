@@ -181,11 +181,32 @@ def test_folding_finds_all_that_the_literal_search_finds(text: str) -> None:
 @given(
     st.lists(st.sampled_from(["bd", "q3fy", "foo", "C", "fooBar", "a.b", "评审", "x_y"]), max_size=4),
     st.lists(st.sampled_from(["bd-q3fy", "foo.bar", "C", "fooBar", "a.b.c", "评审", "foo bd"]), max_size=3),
-    st.sampled_from(["any", "prefix"]),
+    st.sampled_from(["any", "prefix", "all", "phrase"]),
 )
-def test_where_one_word_is_enough_folding_finds_all_that_plain_words_do(
-    said: list[str], asked: list[str], match: Match
-) -> None:
+def test_folding_finds_all_that_plain_words_do(said: list[str], asked: list[str], match: Match) -> None:
     text, query = " ".join(said), " ".join(asked)
     if query:
         assert finds(text, query, match=match) or not finds(text, query, fold=False, match=match)
+
+
+@pytest.mark.requirement("memory:fold:phrase")
+@pytest.mark.parametrize(
+    ("text", "query", "is_there"),
+    [
+        ("内存索引", "内存", True),
+        ("内存索引", "存内", False),
+        ("in parseCache now", "parse cache", True),
+        ("in parse cache now", "parseCache", True),
+        ("in parseCache now", "cache parse", False),
+        ("the parse_cache key", "cache key", True),
+        ("see foo-bar.baz", "bar baz", True),
+        ("uses C++ code", "C++ code", True),
+        ("uses C code", "C++ code", False),
+        ("self._parseCache", "parsecache", False),
+        ("parsecache it", "parsecache it", True),
+        ("see “.” here", "“.”", False),
+        ("the end", "...", False),
+    ],
+)
+def test_a_folded_phrase_is_parts_in_a_row(text: str, query: str, *, is_there: bool) -> None:
+    assert finds(text, query, match="phrase") is is_there

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from pi_fabric.base.errors import StoreError
+from pi_fabric.memory import catalogue
 from tests.memory.index_lab import (
     QUERIES,
     Lab,
@@ -308,7 +310,7 @@ async def test_clear_removes_the_index_and_nothing_else(lab: Lab) -> None:
     result = await memory.clear()
 
     assert result.files > 6
-    assert [path.name for path in lab.index.rglob("*")] == ["notes.txt"]
+    assert {path.name for path in lab.index.rglob("*") if path.is_file()} == {"notes.txt", "lock"}
     assert await everything(memory, QUERIES) == before
     assert await everything(lab.memory(), QUERIES) == before
 
@@ -323,9 +325,30 @@ async def test_rebuild_builds_every_session_whatever_the_budgets_say(lab: Lab) -
     assert (result.indexed, dict(result.failed)) == (6, {})
     assert before == {}
     await same_as_fresh(lab, memory)
-    first = records_of(lab.index)
+    first, files = records_of(lab.index), len(list(lab.own.iterdir()))
     await memory.rebuild()
     assert all(first[name] != now for name, now in records_of(lab.index).items())
+    # What lay beside the former records is gone.
+    assert len(list(lab.own.iterdir())) == files
+
+
+@pytest.mark.requirement("memory:index:busy")
+async def test_an_index_that_another_process_holds_is_named_and_not_cleared(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = lab.memory()
+    await ask(memory, "common")
+    lab.session("s009", "common", minute=9)
+    monkeypatch.setattr(catalogue, "LOCK_TIMEOUT_S", 0.05)
+    files = {path.name for path in lab.own.iterdir()}
+
+    with FileLock(lab.own / "lock"):
+        for question in (lambda: ask(memory, "common"), memory.clear, memory.rebuild):
+            with pytest.raises(StoreError, match="another process is using the index; ask again"):
+                await question()
+        assert {path.name for path in lab.own.iterdir()} >= files
+
+    assert len(await where(memory, "common")) == 7
 
 
 @pytest.mark.requirement("memory:index:status")

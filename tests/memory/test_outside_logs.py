@@ -175,3 +175,24 @@ async def test_a_torn_line_in_a_log_of_others_is_passed_over(home: Home) -> None
     assert found_files(answer)
     assert "1 line could not be read." in answer["text"]
     assert json.dumps(answer)
+
+
+@pytest.mark.requirement("memory:sources:long-head")
+@pytest.mark.parametrize("kind", ["claude", "codex"])
+async def test_what_stands_before_a_name_does_not_hide_a_log_from_its_project(home: Home, kind: str) -> None:
+    file = (claude if kind == "claude" else codex)(home, "the cat")
+    first, *rest = [json.loads(line) for line in Path(file).read_bytes().splitlines()]  # noqa: ASYNC240
+    # Instructions before the id, as Codex writes them, or a paste in the first line of a log of Claude Code.
+    told = first["payload"] if kind == "codex" else first["message"]
+    first |= {"payload": {"base_instructions": "x" * 9_000, **told}} if kind == "codex" else {}
+    if kind == "claude":
+        told["content"] = f"the cat {'x ' * 6_000}"
+    log(Path(file), [first, *rest], 1)
+    settings: JsonObject = {"sources": (kind,)}
+
+    for memory in (home.memory(**settings), home.memory(**settings)):
+        answer = await home.recall("cat", scope="project", memory=memory)
+        [segment] = answer["segments"]
+        [row] = (await memory.sessions({"scope": "project"}, cwd=Path(CWD)))["sessions"]
+        assert (row["id"], row["cwd"]) == (segment["sessionId"], CWD)
+        assert await memory.name_of(file, row["id"], cwd=Path(CWD)) == row["id"]

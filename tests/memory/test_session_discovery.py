@@ -359,3 +359,39 @@ async def test_a_relative_folder_of_the_index_lies_in_the_agents_wherever_one_as
 
     assert len(list((tmp_path / "agent" / "mine").glob("*.json"))) == 1
     assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.requirement("memory:scope:hidden-name")
+async def test_a_session_that_may_lie_where_nothing_could_be_listed_is_not_said_to_be_absent(
+    home: Home,
+) -> None:
+    home.session("deep", path(user("cat")), folder="/".join("abcdefghijklmno"))
+
+    answer = await scoped(home, "session:deep")
+    expanded = await home.expand("deep", indices=[0])
+
+    assert (answer["coverage"]["complete"], answer["coverage"]["reasons"]) == (False, ["source_unavailable"])
+    assert expanded["error"]["code"] == "session_not_found"
+    assert "could not be looked into" in expanded["error"]["message"]
+
+
+@pytest.mark.requirement("memory:find:unreadable")
+async def test_a_folder_that_cannot_be_listed_keeps_only_records_of_its_own(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = home.session("gone", path(user("cat")), folder="--work-proj2--")
+    home.session("kept", path(user("cat")), folder="--work-proj--")
+    await home.recall("cat")
+    Path(gone).unlink()  # noqa: ASYNC240
+    refused = os.scandir
+
+    def scandir(folder: str) -> object:
+        if str(folder).endswith("--work-proj"):
+            raise PermissionError(13, "no", folder)
+        return refused(folder)
+
+    (home.sessions / "--work-proj").mkdir()
+    monkeypatch.setattr(os, "scandir", scandir)
+    await home.recall("cat")
+
+    assert [Path(record["file"]).stem for _, record in home.records()] == ["kept"]

@@ -109,8 +109,6 @@ async def _ask(
             )
             try:
                 answer.append(await question(memory, progress))
-            except TimeoutError as error:
-                raise StoreError(memory.folder, "another process is using the index; try again") from error
             except OSError as error:
                 raise StoreError(memory.folder, f"{error.strerror or error}") from error
     return answer[0]

@@ -12,15 +12,14 @@ from pi_fabric.base.shellwords import command_line
 from pi_fabric.cli.memory_run import one_paragraph
 from pi_fabric.cli.styled_lines import StyledLine
 from pi_fabric.memory.items import Page
-from pi_fabric.memory.model import Coverage
+from pi_fabric.memory.model import Coverage, SourceKind
 from pi_fabric.memory.query import Query
 from pi_fabric.memory.snippets import hit_pattern
-from pi_fabric.memory.source import HEAD_BYTES, SourceKind, read_head
+from pi_fabric.memory.source import opened, read_head
 from pi_fabric.memory.wording import count, coverage_line, headline
 
 # A browse shows how a turn begins; all of it is opened by its address.
 _BROWSED_ENTRIES: Final = 1
-_KINDS: Final[tuple[SourceKind, ...]] = ("pi", "claude", "codex")
 
 
 def answer_lines(
@@ -44,7 +43,7 @@ def answer_lines(
             segment = _resolved(item["segment"], answer["segments"])
             file = str(segment["sessionFile"])
             if file not in projects:
-                projects[file] = project_of(file)
+                projects[file] = project_of(file, segment.get("source", "pi"))
             yield _title(segment, projects[file], environ)
             yield from _entries(segment, query)
         else:
@@ -54,14 +53,13 @@ def answer_lines(
     yield from _tail(query, answer, coverage, opener)
 
 
-def project_of(file: str) -> str:
+def project_of(file: str, kind: SourceKind = "pi") -> str:
     """The folder that the head of a session file names; empty when it names none. Blocking."""
     try:
-        with Path(file).open("rb") as stream:
-            start = stream.read(HEAD_BYTES)
+        with opened(file) as stream:
+            return read_head(stream, kind).cwd
     except OSError:
         return ""
-    return next((cwd for kind in _KINDS if (cwd := read_head(start, kind).cwd)), "")
 
 
 def local_day(moment_ms: Json) -> str:

@@ -100,8 +100,9 @@ def _cells(session: JsonObject) -> list[str]:
 def _project(session: JsonObject) -> str:
     if session["cwd"]:
         return home_path(str(session["cwd"]))
-    # Without a header a session is known by the name of its file.
-    return _BAD_HEADER if session["id"] == Path(str(session["file"])).stem else ""
+    # Without a header a session of Pi's is known by the name of its file.
+    has_header = "source" in session or session["id"] != Path(str(session["file"])).stem
+    return "" if has_header else _BAD_HEADER
 
 
 def _print_table(sessions: list[JsonObject]) -> None:

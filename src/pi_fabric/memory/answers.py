@@ -56,7 +56,7 @@ def brief_answer(query: Query, page: Page, coverage: Coverage) -> JsonObject:
     room = ALL_SNIPPETS_CHARS
     for item in page.items:
         if isinstance(item, SegmentHit):
-            segment = _brief_segment(item, query, min(SNIPPET_CHARS, room))
+            segment = _brief_segment(item, query, min(SNIPPET_CHARS, room // SHOWN_MATCHES))
             room -= sum(len(match["snippet"]) for match in segment["matches"])
             items.append({"kind": "entry", "segment": len(segments)})
             segments.append(_with_words(segment, item, query))

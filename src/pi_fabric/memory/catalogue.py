@@ -99,6 +99,11 @@ class Catalogue:
         self._offset = 0
         self._lines = 0
 
+    @property
+    def is_loaded(self) -> bool:
+        """True once there was a list to be read."""
+        return self._file is not None
+
     def load(self) -> None:
         """Bring the rows up to what is on the disk.
 

@@ -134,12 +134,14 @@ class Cleaner:
         with suppress(OSError), os.scandir(self._cache.own) as entries:
             for entry in entries:
                 stem = entry.name.rpartition(".")[0] or entry.name
-                if stem not in named and entry.stat().st_mtime < limit:
-                    self._cache.remove(self._cache.own / entry.name)
+                # One that another process removes just now needs no removing.
+                with suppress(OSError):
+                    if stem not in named and entry.stat().st_mtime < limit:
+                        self._cache.remove(self._cache.own / entry.name)
 
 
 def _is_there(file: str, listing: Listing) -> bool:
     """True for a file that a listing could not or need not find."""
-    if any(file.startswith(folder) for folder in listing.unreadable):
+    if any(file == place or file.startswith(f"{place}{os.sep}") for place in listing.unreadable):
         return True
     return os.path.exists(file)  # noqa: PTH110 - a text costs less than a Path

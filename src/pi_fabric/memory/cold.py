@@ -18,7 +18,7 @@ from pi_fabric.memory.digest import Address
 from pi_fabric.memory.model import Branches, named_source
 from pi_fabric.memory.query import Filters, Query, Term, Unit
 from pi_fabric.memory.ranking import idf
-from pi_fabric.memory.recorded import read_digest
+from pi_fabric.memory.recorded import RecordLost, read_digest
 from pi_fabric.memory.termfile import TermFile
 
 MAX_DIGEST_CANDIDATES: Final = 10_000
@@ -88,7 +88,11 @@ class ColdIndex:
         return frozenset(lost)
 
     def search(self, rows: Sequence[Row], query: Query) -> tuple[list[DigestHit], set[str]]:
-        """The sessions that match, in the order of `rows`, with what stands against their being all."""
+        """The sessions that match, in the order of `rows`, with what stands against their being all.
+
+        Raises:
+            RecordLost: If the words of a session are no longer there.
+        """
         candidates, reasons = self.filtered(rows, query.filters)
         if query.is_browse:
             hits = [DigestHit(row=row) for row in candidates]
@@ -123,8 +127,13 @@ class ColdIndex:
             by_group.setdefault(row.group, {})[row.slot] = row
         having: dict[str, list[int]] = {}
         for group, slots in by_group.items():
-            for number, unit in enumerate(units):
-                for slot in self._slots(group, unit, fold=query.fold):
+            try:
+                found = [self._slots(group, unit, fold=query.fold) for unit in units]
+            except (OSError, ValueError):
+                # Closed for another question, and replaced since.
+                raise RecordLost(next(iter(slots.values()))) from None
+            for number, having_unit in enumerate(found):
+                for slot in having_unit:
                     if slot in slots:
                         having.setdefault(slots[slot].file, []).append(number)
         if query.match in ("all", "phrase"):

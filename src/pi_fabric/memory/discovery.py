@@ -20,7 +20,6 @@ from pi_fabric.memory.model import SourceKind
 from pi_fabric.memory.stamp import Stamp, stamp_of
 
 SUFFIX: Final = ".jsonl"
-SESSION_SCOPE: Final = "session"
 SESSION_PREFIX: Final = "session:"
 _MIN_START_CHARS: Final = 8
 # Deeper than any agent nests its folders; a loop of links ends here at the latest.
@@ -197,7 +196,7 @@ class Scopes:
                 return Selection(found=[], candidates=tuple(one.path for one in matches))
             if matches:
                 return Selection(found=matches)
-        return Selection(found=[])
+        return Selection(found=[], hidden=tuple(self._listing.unreadable))
 
     def _kind_of(self, path: str) -> SourceKind:
         """Whose log a file is, by the folder it lies in: one that is named counts as asked for."""

@@ -98,9 +98,17 @@ def expand_session(request: ExpandRequest, found: Found, live: LiveBranch | None
     return bound | {"expanded": [expanded(entry) for entry in entries]}
 
 
-def not_found(request: ExpandRequest) -> JsonObject:
-    """The answer when no session has the name."""
-    problem = {"code": "session_not_found", "message": "no session has this path, id or file name"}
+def not_found(request: ExpandRequest, hidden: Sequence[str] = ()) -> JsonObject:
+    """The answer when no session has the name.
+
+    Args:
+        request: What was asked.
+        hidden: Where nothing could be listed, and the session may lie.
+    """
+    message = "no session has this path, id or file name"
+    if hidden:
+        message += f"; {hidden[0]} could not be looked into"
+    problem = {"code": "session_not_found", "message": message}
     return {"session": request.session, "error": problem, "expanded": []}
 
 

@@ -25,6 +25,8 @@ _WORD: Final = re.compile(r"\w+")
 # Where the parts of a name meet: `_`, a capital after a small letter, the last capital before a small one.
 _BETWEEN_PARTS: Final = re.compile(r"_+|(?<=[^\W_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\dA-Z_])")
 _ENDS_IN_SYMBOL: Final = re.compile(r"\w(?:\+\+|#)\Z")
+_WORD_OR_SYMBOL: Final = re.compile(r"\w+(?:(?:\+\+|#)(?!\w))?")
+_CJK_OR_OTHER: Final = re.compile(rf"({_CJK_RUN.pattern})|((?:(?!{_CJK_RUN.pattern})\w)+)")
 _JOINERS: Final = ".-"
 
 # For bytes of UTF-8: what can be within a compound stays, every other ASCII becomes a space.
@@ -76,6 +78,16 @@ def alternatives(word: str) -> list[tuple[str, ...]]:
     others = tuple(tokenize(_CJK_RUN.sub(" ", plain)))
     found = (tuple(tokenize(word)), compound, parts, (*pairs, *others) if pairs else ())
     return list(dict.fromkeys(tuple(dict.fromkeys(terms)) for terms in found if terms))
+
+
+def smallest_parts(text: str) -> Iterator[str]:
+    """A text word by word, names by their parts and CJK by its characters, in order: what a phrase is of."""
+    for word in _WORD_OR_SYMBOL.findall(unicodedata.normalize("NFKC", text)):
+        if _ENDS_IN_SYMBOL.search(word):
+            yield word.lower()
+            continue
+        for run, other in _CJK_OR_OTHER.findall(word):
+            yield from run or tuple(_parts(other)) or (other.lower(),)
 
 
 def _compound(text: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from pi_fabric.memory.catalogue import Head, Row
 from pi_fabric.memory.discovery import Found
-from pi_fabric.memory.source import HEAD_BYTES, opened, read_head
+from pi_fabric.memory.source import opened, read_head
 from pi_fabric.memory.stamp import Stamp
 
 _NO_HEAD: Final = Head(None, "")
@@ -36,6 +36,6 @@ class Heads:
 def _read(found: Found) -> Head:
     try:
         with opened(found.path) as stream:
-            return read_head(stream.read(HEAD_BYTES), found.kind)
+            return read_head(stream, found.kind)
     except OSError:
         return _NO_HEAD

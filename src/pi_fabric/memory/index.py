@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import anyio
 import anyio.to_thread
 
 from pi_fabric.config.model import MemoryConfig
@@ -96,18 +97,33 @@ class Index:
         Raises:
             OSError: If the index cannot be written.
         """
-        await anyio.to_thread.run_sync(self._forget_all)
-        return await self.snapshot(wanted, config, Budget.unbounded(), progress, opens=False)
+        before = await anyio.to_thread.run_sync(self._forget_all)
+        try:
+            return await self.snapshot(wanted, config, Budget.unbounded(), progress, opens=False)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._remove_groups, before)
 
-    def _forget_all(self) -> None:
+    def _forget_all(self) -> frozenset[str]:
+        """Take all rows out; the groups that they were in."""
         self._cache.prepare()
         self.catalogue.load()
+        groups = frozenset(row.group for row in self.catalogue.rows.values())
         self.catalogue.update((), list(self.catalogue.rows))
+        return groups
+
+    def _remove_groups(self, groups: frozenset[str]) -> None:
+        for group in groups.difference(row.group for row in self.catalogue.rows.values()):
+            self._cache.remove_group(group)
 
     def forget(self, rows: Iterable[Row]) -> None:
-        """Take rows as not known, so that their sessions are built at the next question."""
+        """Take rows as not known, so that their sessions are built at the next question.
+
+        What another question has put in their place since stays.
+        """
         for row in rows:
-            self.catalogue.rows.pop(row.file, None)
+            if self.catalogue.rows.get(row.file) is row:
+                del self.catalogue.rows[row.file]
             self._sessions.pop(row.file, None)
 
     def _open(self, rows: Iterable[Row]) -> list[Row]:

@@ -105,7 +105,8 @@ class Memory:
         searcher = Searcher(index.cold, self._config, self._regex)
         if query.names_session:
             found = selection.found[0] if selection.found else None
-            return await searcher.search_one(query, found, asked.live_branch(found, query.branches))
+            live = asked.live_branch(found, query.branches)
+            return await searcher.search_one(query, found, live, is_hidden=bool(selection.hidden))
         wanted = self._wanted(selection.found, asked, query.branches)
         for _ in range(_ATTEMPTS):
             snapshot = await self._snapshot(index, wanted, asked.listing, progress)
@@ -135,7 +136,7 @@ class Memory:
         if selection.candidates:
             return ambiguous(request.session, selection.candidates) | {"expanded": []}
         if not selection.found:
-            return not_found(request)
+            return not_found(request, selection.hidden)
         found = selection.found[0]
         live = asked.live_branch(found, request.branches)
         return await anyio.to_thread.run_sync(expand_session, request, found, live)
@@ -203,11 +204,17 @@ class Memory:
         return RebuildResult(indexed=len(snapshot.rows), failed=snapshot.stale)
 
     async def clear(self) -> ClearResult:
-        """Remove the index; it is built again when something is asked."""
-        async with self._refreshing:
-            result = await anyio.to_thread.run_sync(clear, self.cache)
-            for index in self._indexes.values():
-                index.forget(list(index.catalogue.rows.values()))
+        """Remove the index; it is built again when something is asked.
+
+        Raises:
+            StoreError: If another process does not let go of it.
+        """
+        with self._storing():
+            async with self._refreshing:
+                lock = self._indexes["active"].catalogue.locked
+                result = await anyio.to_thread.run_sync(clear, self.cache, lock)
+                for index in self._indexes.values():
+                    index.forget(list(index.catalogue.rows.values()))
         return result
 
     def _status(self) -> MemoryStatus:
@@ -235,6 +242,12 @@ class Memory:
 
     async def _asked(self, cwd: Path, current: Current | None) -> "_Asked":
         """Where a question comes from, and every session that there is."""
+        catalogue = self._indexes["active"].catalogue
+        if not catalogue.is_loaded and not self._refreshing.locked():
+            # What is known already spares reading heads; from now on questions bring it up to date.
+            async with self._refreshing:
+                with suppress(StoreError):
+                    await anyio.to_thread.run_sync(catalogue.load)
         return await anyio.to_thread.run_sync(self._look_around, cwd, current)
 
     def _look_around(self, cwd: Path, current: Current | None) -> "_Asked":
@@ -274,6 +287,8 @@ class Memory:
         """Say where and why the index cannot be kept."""
         try:
             yield
+        except TimeoutError as error:
+            raise StoreError(self.cache.folder, "another process is using the index; ask again") from error
         except OSError as error:
             reason = f"the index cannot be kept: {error.strerror or error}; see memory.indexDir"
             place = Path(error.filename) if isinstance(error.filename, str) else self.cache.folder

@@ -27,12 +27,6 @@ CACHE_VERSION: Final = 5
 UNREADABLE_LINES: Final = "unreadable_lines"
 """Reason: a session has lines that are no JSON."""
 
-COLD_PATTERN: Final = "cold_regex_requires_hydration"
-"""Reason: of cold sessions a pattern was tried on single words, and may match across them."""
-
-# The specified result, `detail: "full"`, has its own list of reasons; these are not on it.
-_OUR_REASONS: Final = frozenset({UNREADABLE_LINES, COLD_PATTERN})
-
 Number: TypeAlias = int | float
 
 
@@ -131,8 +125,8 @@ class Coverage:
         return told | {"skippedLines": self.skipped_lines} if self.skipped_lines else told
 
     def specified_json(self) -> JsonObject:
-        """The same with the specification's reasons alone; the words beside it tell the others."""
-        return self._told(self.reasons - _OUR_REASONS)
+        """The same as specified, where lines that are no JSON do not count; the words beside it tell them."""
+        return self._told(self.reasons)
 
     def _told(self, reasons: frozenset[str]) -> JsonObject:
         record: JsonObject = {

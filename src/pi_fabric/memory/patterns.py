@@ -16,7 +16,6 @@ from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.config.model import MemoryConfig
 from pi_fabric.memory.catalogue import Row
 from pi_fabric.memory.cold import ColdIndex, DigestHit
-from pi_fabric.memory.model import COLD_PATTERN
 from pi_fabric.memory.query import Query
 from pi_fabric.memory.ranking import SessionHits
 from pi_fabric.memory.searchable import Searchable
@@ -27,8 +26,12 @@ MAX_ITEMS: Final = "regex_max_haystack_terms"
 MAX_BYTES: Final = "regex_max_haystack_bytes"
 WORKER_ERROR: Final = "regex_worker_error"
 INVALID: Final = "invalid_regex"
-# What can be told from single words: letters, digits and classes of them, choices, repetitions, both ends.
-_WITHIN_WORDS: Final = re.compile(r"(?:[\w|^$*+?{},()]|\(\?:|\\[wd]|\\p\{[\w=]+\}|\[[\w-]+\])+\Z")
+NEEDS_HYDRATION: Final = "cold_regex_requires_hydration"
+# What can be told from single words: plain letters and digits, classes of them, choices, repetitions, both
+# ends. Other letters are spelled in another way in the index.
+_WITHIN_WORDS: Final = re.compile(
+    r"(?:[\w|^$*+?{},()]|\(\?:|\\[wd]|\[(?:[a-z]-[a-z]|[A-Z]-[A-Z]|\d-\d|\w)+\])+\Z", re.ASCII
+)
 # Entries are read from a record in runs of this many, until the bounds are reached.
 _RUN: Final = 256
 
@@ -103,7 +106,7 @@ async def search_pattern(
     if matches.problem != INVALID:
         result.reasons |= haystack.reasons
         if rows and not is_within_words(pattern):
-            result.reasons.add(COLD_PATTERN)
+            result.reasons.add(NEEDS_HYDRATION)
     if matches.problem is not None:
         return _failed(result, matches.problem, matches.message)
     _sort_out(result, haystack, matches.indices, sessions, rows)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final
 
-from pi_fabric.memory.model import Entry
+from pi_fabric.memory.folding import smallest_parts
 from pi_fabric.memory.query import Query, Unit
 from pi_fabric.memory.searchable import Searchable
 from pi_fabric.memory.tokenizer import tokenize
@@ -101,8 +101,7 @@ def _scored(
     if query.match in ("all", "phrase"):
         scores = {at: score for at, score in scores.items() if all(at in counts for counts in one.counts)}
     if query.match == "phrase":
-        words = tokenize(query.text or "")
-        scores = {at: score for at, score in scores.items() if _has_phrase(one.session, at, words)}
+        scores = {at: score for at, score in scores.items() if _has_phrase(one.session, at, query)}
     hits = SessionHits(one.session, dict(sorted(scores.items())))
     for unit, counts in zip(units, one.counts, strict=True):
         for at in counts:
@@ -111,12 +110,17 @@ def _scored(
     return hits
 
 
-def _has_phrase(session: Searchable, at: int, words: list[str]) -> bool:
-    entry: Entry = session.entries(at, at)[0]
-    tokens = tokenize(entry.text)
-    first = words[0]
-    return any(
-        token == first and tokens[place : place + len(words)] == words for place, token in enumerate(tokens)
+def _has_phrase(session: Searchable, at: int, query: Query) -> bool:
+    """True when an entry has the words in a row, or, folded, their parts."""
+    said, asked = session.entries(at, at)[0].text, query.text or ""
+    return _has_run(tokenize(said), tokenize(asked)) or (
+        query.fold and _has_run(list(smallest_parts(said)), list(smallest_parts(asked)))
+    )
+
+
+def _has_run(words: list[str], run: list[str]) -> bool:
+    return bool(run) and any(
+        word == run[0] and words[place : place + len(run)] == run for place, word in enumerate(words)
     )
 
 

@@ -10,6 +10,7 @@ import anyio.to_thread
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.config.model import MemoryConfig
 from pi_fabric.memory.answers import brief_answer, full_answer, refused, refused_stale
+from pi_fabric.memory.building import SOURCE_UNAVAILABLE
 from pi_fabric.memory.catalogue import Row
 from pi_fabric.memory.cold import ColdIndex, DigestHit
 from pi_fabric.memory.discovery import Found
@@ -75,10 +76,20 @@ class Searcher:
             found.reasons.add(MAX_FOLD)
         return await _off_loop(_answer, query, found, opened.coverage)
 
-    async def search_one(self, query: Query, found: Found | None, live: LiveBranch | None) -> JsonObject:
-        """The answer over one named session: it is read for the question and stays as cold as it was."""
+    async def search_one(
+        self, query: Query, found: Found | None, live: LiveBranch | None, *, is_hidden: bool = False
+    ) -> JsonObject:
+        """The answer over one named session: it is read for the question and stays as cold as it was.
+
+        Args:
+            query: With a session for its scope.
+            found: The session; None when there is none of this name.
+            live: Its branch as a host has it.
+            is_hidden: True when it may lie where nothing could be listed.
+        """
         if found is None:
-            return await self.search(query, Opened(coverage=_coverage(0, 0)))
+            reasons = frozenset((SOURCE_UNAVAILABLE,) if is_hidden else ())
+            return await self.search(query, Opened(coverage=_coverage(0, 0, reasons)))
         size = 0 if found.stamp is None else found.stamp.size
         if size > self._config.max_sync_source_bytes:
             return await self.search(query, Opened(coverage=_coverage(1, 0, frozenset((MAX_SYNC_BYTES,)))))

@@ -28,7 +28,8 @@ from pi_fabric.memory.stamp import Stamp, stamp_of
 MAX_HELD_BYTES: Final = 32 * 1024 * 1024
 _CHUNK_BYTES: Final = 1 << 20
 HEAD_BYTES: Final = 8_192
-"""How much of a file a listing looks at."""
+"""How much of a file of Pi's a listing looks at."""
+_OTHER_HEAD_BYTES: Final = 256 * 1024
 LINE_TOO_LONG: Final = "line_too_long"
 
 
@@ -65,13 +66,12 @@ class Source:
         self._held: list[JsonObject | None] | None = None
         with opened(path) as stream:
             self.stamp: Stamp = stamp_of(os.fstat(stream.fileno()))
-            start = os.pread(stream.fileno(), HEAD_BYTES, 0)
+            self.head = read_head(stream, kind)
             if self.stamp.size <= MAX_HELD_BYTES:
                 self.source_hash = self._read_at_once(stream)
             else:
                 self.source_hash = self._read_through(stream)
             self._check_unchanged(stream)
-        self.head = read_head(start, kind)
 
     @property
     def is_held(self) -> bool:
@@ -185,21 +185,39 @@ class Source:
             raise SourceChanged(self.path)
 
 
-def read_head(start: bytes, kind: SourceKind = "pi") -> Head:
-    """The header in the first bytes of a file: its first line, when all of it is there."""
-    if kind != "pi":
-        lines = start[: start.rfind(b"\n") + 1]
-        values = (record.value for record in read_records(io.BytesIO(lines)) if record.problem is None)
-        header = next(iter(_translated(kind, values)), None)
-    else:
-        line, is_whole, _ = start.partition(b"\n")
-        try:
-            header = decode(line.removeprefix(b"\xef\xbb\xbf")) if is_whole else None
-        except ValueError:
-            header = None
+def read_head(stream: BinaryIO, kind: SourceKind = "pi") -> Head:
+    """What the beginning of an open file says of its session; the place in the stream stays.
+
+    Pi's header is its first line, within 8,192 bytes. Other agents put instructions and pastes before and
+    into what names the session.
+    """
+    start = os.pread(stream.fileno(), HEAD_BYTES, 0)
+    if kind == "pi":
+        return _pi_head(start)
+    head = _translated_head(start, kind)
+    if len(start) < HEAD_BYTES or (head.session_id and head.cwd):
+        return head
+    return _translated_head(os.pread(stream.fileno(), _OTHER_HEAD_BYTES, 0), kind)
+
+
+def _pi_head(start: bytes) -> Head:
+    line, is_whole, _ = start.partition(b"\n")
+    try:
+        header = decode(line.removeprefix(b"\xef\xbb\xbf")) if is_whole else None
+    except ValueError:
+        header = None
     if not is_object(header) or header.get("type") != "session" or not isinstance(header.get("id"), str):
-        return Head(None, text_or_empty(header.get("cwd")) if kind != "pi" and is_object(header) else "")
+        return Head(None, "")
     return Head(header["id"], text_or_empty(header.get("cwd")))
+
+
+def _translated_head(start: bytes, kind: SourceKind) -> Head:
+    lines = start[: start.rfind(b"\n") + 1]
+    values = (record.value for record in read_records(io.BytesIO(lines)) if record.problem is None)
+    header = next(iter(_translated(kind, values)), None)
+    if not is_object(header) or header.get("type") != "session":
+        return Head(None, "")
+    return Head(text_or_empty(header.get("id")) or None, text_or_empty(header.get("cwd")))
 
 
 def hash_source(path: str) -> tuple[str, Stamp, int]:

@@ -1,9 +1,9 @@
-"""What the index holds, and making all of it anew or removing it."""
+"""What the index holds, and removing it."""
 
 import os
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,25 +88,37 @@ def measure(folder: Path, *, only_records: bool = False) -> tuple[int, int]:
             # What is a second name of a record counts once.
             if entry.name.endswith(ENTRIES_SUFFIX):
                 continue
-            if entry.is_file() and (not only_records or is_record_name(entry.name)):
-                files += 1
-                size += entry.stat().st_size
+            # One that another process removes just now is none.
+            with suppress(OSError):
+                if entry.is_file() and (not only_records or is_record_name(entry.name)):
+                    size += entry.stat().st_size
+                    files += 1
     return files, size
 
 
-def clear(cache: Cache) -> ClearResult:
-    """Remove records and what lies beside them; other files in the folder stay. Blocking."""
+def clear(cache: Cache, lock: Callable[[], AbstractContextManager[object]]) -> ClearResult:
+    """Remove records and what lies beside them; other files in the folder stay. Blocking.
+
+    Args:
+        cache: What is cleared.
+        lock: Gives the lock of the index. Its file stays, for another process may be waiting for it.
+
+    Raises:
+        OSError: If another process does not let go of the lock.
+    """
+    with lock() if cache.own.is_dir() else nullcontext():
+        return _clear(cache)
+
+
+def _clear(cache: Cache) -> ClearResult:
     records = measure(cache.folder, only_records=True)
     own = measure(cache.own)
     with suppress(OSError), os.scandir(cache.folder) as entries:
         names = [entry.name for entry in entries if is_record_name(entry.name)]
         cache.remove(*(cache.record(name) for name in names))
     with suppress(OSError), os.scandir(cache.own) as entries:
-        cache.remove(*(Path(entry.path) for entry in entries if entry.is_file()))
-    for folder in (cache.own, cache.folder):
-        # One that holds something of somebody else's stays.
-        with suppress(OSError):
-            folder.rmdir()
+        lock = cache.lock().name
+        cache.remove(*(Path(entry.path) for entry in entries if entry.is_file() and entry.name != lock))
     left = measure(cache.folder, only_records=True)
     still = measure(cache.own)
     return ClearResult(

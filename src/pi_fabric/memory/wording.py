@@ -6,7 +6,7 @@ from typing import Final
 
 from pi_fabric.base.jstext import collapse
 from pi_fabric.memory.items import Item, Page, SegmentHit
-from pi_fabric.memory.model import COLD_PATTERN, UNREADABLE_LINES, Coverage, Entry, Number
+from pi_fabric.memory.model import UNREADABLE_LINES, Coverage, Entry, Number
 from pi_fabric.memory.query import Query
 from pi_fabric.memory.snippets import snippet
 
@@ -41,7 +41,7 @@ REASONS: Final = {
     "regex_timeout": "the pattern took longer than memory.regexTimeoutMs",
     "regex_max_haystack_terms": "the pattern was not tried on everything: raise memory.regexMaxHaystackTerms",
     "regex_max_haystack_bytes": "the pattern was not tried on everything: raise memory.regexMaxHaystackBytes",
-    COLD_PATTERN: "of older sessions the pattern was tried on single words",
+    "cold_regex_requires_hydration": "of older sessions the pattern was tried on single words",
     UNREADABLE_LINES: "lines could not be read",
     "regex_pattern_too_large": "the pattern is longer than memory.regexMaxPatternBytes",
     "invalid_regex": "the pattern is no JavaScript regular expression",
