@@ -29,6 +29,7 @@ from pi_fabric.certify.resume.gate import (
     read_gate,
 )
 from pi_fabric.certify.resume.scrub import Scrubber
+from pi_fabric.cli.options import JsonOption
 from pi_fabric.cli.output import TABLE_COLUMNS, ExitCode, emit, say, working_folder
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def real_resume(
         list[Path] | None,
         typer.Option("--report", metavar="FILE", help="Also write a .html, .md or .json; may be repeated."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Let a model finish tasks in the real Pi after their sessions were compacted.
 

@@ -20,6 +20,7 @@ from pi_fabric.cli.compaction_view import (
     remarks,
     report_lines,
 )
+from pi_fabric.cli.options import JsonOption
 from pi_fabric.cli.output import ExitCode, emit, say, table_console, working_folder
 from pi_fabric.cli.quoted import one_line
 from pi_fabric.cli.session_file import find_session
@@ -94,7 +95,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
     branch: Annotated[
         str | None, typer.Option(metavar="LEAF", help="Entry that ends the branch; else where Pi resumes.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
+    as_json: JsonOption = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show why it was cut there, tokens, and what blocks left out.")
     ] = False,

@@ -3,13 +3,14 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from pi_fabric.base.jsonvalue import Json, JsonObject, stringify
 from pi_fabric.base.paths import shorten_home
 from pi_fabric.base.printable import printable
+from pi_fabric.cli.options import JsonOption, ProjectOption
 from pi_fabric.cli.output import emit, table_console, working_folder
 from pi_fabric.config import KEYS, LoadedConfig, load_config
 from pi_fabric.config.keys import plain
@@ -35,10 +36,8 @@ def config() -> None:
 
 @app.command()
 def show(
-    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
-    cwd: Annotated[
-        Path, typer.Option("--cwd", help="Folder of the project.", exists=True, file_okay=False)
-    ] = Path(),
+    as_json: JsonOption = False,
+    cwd: ProjectOption = Path(),
 ) -> None:
     """Show every value in force and where it was set."""
     loaded = load_config(cwd=working_folder(cwd), environ=os.environ, trust=None)

@@ -12,6 +12,7 @@ import typer
 from pi_fabric.base.errors import FabricError, Unavailable
 from pi_fabric.base.jsonvalue import JsonObject, stringify
 from pi_fabric.base.printable import printable
+from pi_fabric.cli.options import JsonOption, ProjectOption
 from pi_fabric.cli.output import TABLE_COLUMNS, ExitCode, emit
 from pi_fabric.config import load_config
 from pi_fabric.host.pi.checks import Finding, pi_findings
@@ -19,10 +20,6 @@ from pi_fabric.protocol.host import HostPorts
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON object.")]
-CwdOption = Annotated[
-    Path, typer.Option("--cwd", help="Folder of the project.", exists=True, file_okay=False)
-]
 PiOption = Annotated[
     Path | None, typer.Option("--pi", help="Pi's executable; the one on PATH when not given.", exists=True)
 ]
@@ -33,7 +30,7 @@ _INDENT = " " * 9
 
 
 @app.command()
-def doctor(as_json: JsonOption = False, cwd: CwdOption = Path(), pi_program: PiOption = None) -> None:
+def doctor(as_json: JsonOption = False, cwd: ProjectOption = Path(), pi_program: PiOption = None) -> None:
     """Find what is wrong and how to mend it; exit code 6 when something needed is missing."""
     report(cwd=cwd, pi=pi_program, as_json=as_json, has_engine=True)
 

@@ -14,6 +14,7 @@ import typer
 from pi_fabric.base.errors import RequestError
 from pi_fabric.base.jsonvalue import UNDEFINED, JsonObject, stringify
 from pi_fabric.base.paths import shorten_home
+from pi_fabric.cli.options import JsonOption
 from pi_fabric.cli.output import ExitCode, emit, say, working_folder
 from pi_fabric.config import ResultFormat, load_config
 from pi_fabric.execution.model import ExecResult
@@ -53,7 +54,7 @@ def run(
     cwd: Annotated[
         Path, typer.Option("--cwd", help="Folder the program works in.", exists=True, file_okay=False)
     ] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
+    as_json: JsonOption = False,
     trace: Annotated[bool, typer.Option("--trace", help="Show each call (with --json: the trace).")] = False,
 ) -> None:
     """Run a program in the sandbox and print its result.

@@ -11,8 +11,9 @@ from pi_fabric.base.errors import RequestError
 from pi_fabric.base.jsonvalue import JsonObject, stringify
 from pi_fabric.base.printable import printable
 from pi_fabric.cli.memory_run import ask, open_config, tell_error
+from pi_fabric.cli.options import JsonOption
 from pi_fabric.cli.output import ExitCode, emit, table_console, working_folder
-from pi_fabric.cli.quoted import one_line
+from pi_fabric.cli.quoted import MAX_MISTYPED_BYTES, one_line
 from pi_fabric.memory.model import Branches
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -26,7 +27,6 @@ _MAX_INDEX: Final = 10**9
 # Of all ranges but a lone one, which needs no list of what is in it.
 MAX_RANGED: Final = 10_000
 _RANGE: Final = re.compile(r"(\d{1,9}):(\d{1,9})", re.ASCII)
-_MAX_SHOWN_BYTES: Final = 20
 
 
 @app.command(name="expand", epilog=_EPILOG)
@@ -61,7 +61,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
     lineage: Annotated[
         str | None, typer.Option(metavar="H", help="Open nothing unless the branch still has it.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Print entries of a session, whole, in their order and each once.
 
@@ -103,7 +103,7 @@ def _addresses(
 def _bounds(text: str) -> tuple[int, int]:
     match = _RANGE.fullmatch(text)
     if match is None or int(match[1]) > int(match[2]):
-        shown = one_line(text, _MAX_SHOWN_BYTES)
+        shown = one_line(text, MAX_MISTYPED_BYTES)
         raise RequestError("--range", f"{shown!r} is not A:B, two numbers in order")
     return int(match[1]), int(match[2])
 

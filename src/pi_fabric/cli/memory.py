@@ -8,6 +8,7 @@ import typer
 
 from pi_fabric.base.jsonvalue import JsonObject, stringify
 from pi_fabric.cli.memory_run import ask, home_path, one_paragraph, open_config
+from pi_fabric.cli.options import JsonOption
 from pi_fabric.cli.output import ExitCode, emit, working_folder
 from pi_fabric.memory import Memory
 from pi_fabric.memory.model import Branches
@@ -16,8 +17,6 @@ from pi_fabric.memory.upkeep import ClearResult, MemoryStatus, ModeStatus, Rebui
 from pi_fabric.memory.wording import REASONS, count
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)
-
-JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON object.")]
 
 # Enough to see what is wrong; what is more is in the JSON.
 MAX_LISTED: Final = 5

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from pi_fabric.base.errors import RequestError
-from pi_fabric.cli.quoted import one_line
+from pi_fabric.cli.quoted import MAX_MISTYPED_BYTES, one_line
 
 FORMS: Final = "30m, 12h, 3d, 2w, today, yesterday, 2026-01-31 or 2026-01-31T10:00"
 
@@ -18,8 +18,6 @@ _DATE_AND_TIME: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d)?", re.ASCII | re.IGNORECASE
 )
 _DAYS_AGO: Final = {"today": 0, "yesterday": 1}
-# Longer text is no date; a message shows the start of it.
-_MAX_SHOWN_BYTES: Final = 20
 
 
 def moment_ms(text: str, *, option: str, now_ms: int, is_end: bool) -> int:
@@ -49,7 +47,7 @@ def moment_ms(text: str, *, option: str, now_ms: int, is_end: bool) -> int:
     except (ValueError, OverflowError, OSError):
         # A day or a time that there is not, or one that the system's calendar does not reach.
         pass
-    shown = one_line(text, _MAX_SHOWN_BYTES)
+    shown = one_line(text, MAX_MISTYPED_BYTES)
     raise RequestError(option, f"{shown!r} is no time; write\n  {FORMS}")
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import typer
 
 from pi_fabric.base.paths import agent_dir, shorten_home
-from pi_fabric.cli.doctor import CwdOption, JsonOption, PiOption, report
+from pi_fabric.cli.doctor import PiOption, report
+from pi_fabric.cli.options import JsonOption, ProjectOption
 from pi_fabric.cli.output import emit
 from pi_fabric.host.pi.install import Installation
 from pi_fabric.host.pi.install import install as put_in
@@ -46,7 +47,7 @@ def path() -> None:
 
 
 @app.command()
-def doctor(as_json: JsonOption = False, cwd: CwdOption = Path(), pi_program: PiOption = None) -> None:
+def doctor(as_json: JsonOption = False, cwd: ProjectOption = Path(), pi_program: PiOption = None) -> None:
     """Find what is wrong, and how to mend it."""
     report(cwd=cwd, pi=pi_program, as_json=as_json, has_engine=False)
 

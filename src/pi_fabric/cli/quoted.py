@@ -7,6 +7,8 @@ from pi_fabric.base.printable import printable
 
 # Leaves room for a few words of ours in 80 columns.
 MAX_QUOTED_BYTES: Final = 70
+MAX_MISTYPED_BYTES: Final = 20
+"""Of what somebody typed in the place of a number or a word: the start tells which one it was."""
 
 
 def one_line(text: str, max_bytes: int = MAX_QUOTED_BYTES) -> str:

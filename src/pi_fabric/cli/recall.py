@@ -14,23 +14,22 @@ from pi_fabric.base.jsonvalue import JsonObject, stringify
 from pi_fabric.base.shellwords import command_line
 from pi_fabric.cli.memory_run import ask, one_paragraph, open_config, tell_error
 from pi_fabric.cli.moments import FORMS, moment_ms
+from pi_fabric.cli.options import JsonOption, ProjectOption
 from pi_fabric.cli.output import ExitCode, emit, say, working_folder
-from pi_fabric.cli.quoted import one_line
 from pi_fabric.cli.recall_view import answer_lines
+from pi_fabric.cli.scopes import ScopeOption, check_scope
 from pi_fabric.cli.styled_lines import print_lines
 from pi_fabric.config.model import MemoryVerify
 from pi_fabric.memory import Memory
+from pi_fabric.memory.discovery import SESSION_PREFIX
 from pi_fabric.memory.model import Branches
 from pi_fabric.memory.query import MAX_PAGE_SIZE, Detail, Match, read_query
 from pi_fabric.memory.refresh import Progress
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-SCOPES: Final = ("session", "project", "global")
-SESSION_PREFIX: Final = "session:"
 # Far more pages than one question lists items.
 _MAX_PAGE: Final = 10**6
-_MAX_SHOWN_BYTES: Final = 20
 _EPILOG = (
     "Exit codes: 0 found, 1 nothing found, or no answer, 2 wrong usage, 6 memory is switched off."
     " Example: pi-fabric recall flaky timeout --scope global --since 2w"
@@ -61,12 +60,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
         list[str] | None,
         typer.Argument(metavar="QUERY", help="Words to find; without any, everything, newest first."),
     ] = None,
-    scope: Annotated[
-        str,
-        typer.Option(
-            metavar="SCOPE", help="session (the project's newest), project, global, or session:ID-OR-PATH."
-        ),
-    ] = "project",
+    scope: ScopeOption = "project",
     branches: Annotated[
         Branches, typer.Option(help="Only the branch that each session is on, or all.")
     ] = "active",
@@ -98,10 +92,8 @@ def run(  # noqa: PLR0913 - one parameter for each option
     detail: Annotated[
         Detail | None, typer.Option(help="Snippets or whole entries; else brief, full with --json.")
     ] = None,
-    cwd: Annotated[
-        Path, typer.Option("--cwd", help="Folder of the project.", exists=True, file_okay=False)
-    ] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
+    cwd: ProjectOption = Path(),
+    as_json: JsonOption = False,
 ) -> None:
     """Search the sessions of Pi and of other agents, or browse them.
 
@@ -149,17 +141,6 @@ def run(  # noqa: PLR0913 - one parameter for each option
         _show(args, answer, asked)
     has_found = "error" not in answer and answer["totalItems"] > 0
     raise typer.Exit(ExitCode.OK if has_found else ExitCode.FAILED)
-
-
-def check_scope(scope: str) -> None:
-    """Refuse a scope that is none: a program gets the current session for it, a person has mistyped.
-
-    Raises:
-        RequestError: If it is none.
-    """
-    if scope not in SCOPES and not scope.startswith(SESSION_PREFIX):
-        shown = one_line(scope, _MAX_SHOWN_BYTES)
-        raise RequestError("--scope", f"{shown!r} is none of\n  {', '.join(SCOPES)} or session:ID-OR-PATH")
 
 
 def _check(scope: str, *, is_pattern: bool, is_for_words: bool) -> None:

@@ -9,9 +9,10 @@ import typer
 from pi_fabric.base.jsonvalue import JsonObject, stringify
 from pi_fabric.base.printable import printable
 from pi_fabric.cli.memory_run import ask, home_path, open_config, tell_error
+from pi_fabric.cli.options import JsonOption, ProjectOption
 from pi_fabric.cli.output import ExitCode, emit, say, table_console, working_folder
-from pi_fabric.cli.recall import check_scope
 from pi_fabric.cli.recall_view import local_day
+from pi_fabric.cli.scopes import ScopeOption, check_scope
 from pi_fabric.memory.model import Branches
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -30,22 +31,15 @@ _BAD_HEADER: Final = "(bad header)"
 @app.command(name="sessions", epilog=_EPILOG)
 def run(
     *,
-    scope: Annotated[
-        str,
-        typer.Option(
-            metavar="SCOPE", help="session (the project's newest), project, global, or session:ID-OR-PATH."
-        ),
-    ] = "project",
+    scope: ScopeOption = "project",
     branches: Annotated[
         Branches, typer.Option(help="Count the entries of the branch that a session is on, or all.")
     ] = "active",
     limit: Annotated[
         int | None, typer.Option(min=1, max=_MAX_LIMIT, help="At most so many; else memory.maxSessions.")
     ] = None,
-    cwd: Annotated[
-        Path, typer.Option("--cwd", help="Folder of the project.", exists=True, file_okay=False)
-    ] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
+    cwd: ProjectOption = Path(),
+    as_json: JsonOption = False,
 ) -> None:
     """List sessions: id, date, entries, tier, project, file, and whose log it is when it is not Pi's.
 

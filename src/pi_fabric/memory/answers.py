@@ -10,7 +10,7 @@ from typing import Final
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.memory.cold import DigestHit
 from pi_fabric.memory.expanding import Problem
-from pi_fabric.memory.items import Page, SegmentHit
+from pi_fabric.memory.items import SHOWN_MATCHES, Page, SegmentHit
 from pi_fabric.memory.model import Coverage, named_source
 from pi_fabric.memory.query import Query
 from pi_fabric.memory.snippets import snippet
@@ -21,8 +21,6 @@ SNIPPET_CHARS: Final = 160
 # Of all snippets of a brief answer together; matches beyond it are told by their addresses alone.
 ALL_SNIPPETS_CHARS: Final = 12_000
 NOTHING_FOUND: Final[JsonObject] = {"segments": [], "digestHits": [], "items": []}
-# Of one segment in a brief answer; the others are counted.
-SHOWN_MATCHES: Final = 3
 
 
 def full_answer(query: Query, page: Page, coverage: Coverage) -> JsonObject:
@@ -147,8 +145,7 @@ def _with_words(segment: JsonObject, item: SegmentHit, query: Query) -> JsonObje
 
 def _brief_segment(item: SegmentHit, query: Query, snippet_chars: int) -> JsonObject:
     """What matched in a segment; without room for snippets only where it is."""
-    shown = item.matched[:SHOWN_MATCHES] or [item.first]
-    entries = item.session.entries(shown[0], shown[-1])
+    shown = item.shown()
     base = item.session.first_index
     return {
         "sessionId": item.session.session_id,
@@ -168,7 +165,7 @@ def _brief_segment(item: SegmentHit, query: Query, snippet_chars: int) -> JsonOb
                 "timestamp": entry.timestamp,
                 "snippet": snippet(entry.text, query, snippet_chars) if snippet_chars > 0 else "",
             }
-            for entry in (entries[at - shown[0]] for at in shown)
+            for entry in shown
         ],
         "matchedCount": len(item.matched),
         "omittedMatches": max(0, len(item.matched) - len(shown)),

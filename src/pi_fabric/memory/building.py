@@ -14,7 +14,7 @@ import msgspec
 from pi_fabric.base.jsonvalue import JsonObject
 from pi_fabric.memory.cache import Cache, record_name
 from pi_fabric.memory.catalogue import Row, Shown
-from pi_fabric.memory.digest import Address, DigestBuilder, pieces
+from pi_fabric.memory.digest import MAX_CACHE, Address, DigestBuilder, pieces
 from pi_fabric.memory.entries import EntryReader
 from pi_fabric.memory.folding import chunks, folded_terms
 from pi_fabric.memory.hot_index import HotIndexBuilder
@@ -34,7 +34,6 @@ MAX_FOLD_BYTES: Final = 512 * 1024
 _ATTEMPTS: Final = 3
 # Of the chunks of a session; most sessions have fewer, and a huge one must not keep all of its own.
 _MAX_SEEN: Final = 200_000
-MAX_CACHE_NOT_KEPT: Final = "max_cold_cache_bytes"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,7 +143,7 @@ class Builder:
             # A source that our rules do not foresee must not keep the others from being indexed.
             return Built(file=task.file, problem=INDEX_ERROR)
         if row is None:
-            return Built(file=task.file, problem=MAX_CACHE_NOT_KEPT)
+            return Built(file=task.file, problem=MAX_CACHE)
         other = record_name(task.file, self._options.branches, "cold" if task.tier == "hot" else "hot")
         self._cache.remove(self._cache.record(other))
         return Built(file=task.file, row=row)

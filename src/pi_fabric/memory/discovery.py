@@ -20,6 +20,8 @@ from pi_fabric.memory.model import SourceKind
 from pi_fabric.memory.stamp import Stamp, stamp_of
 
 SUFFIX: Final = ".jsonl"
+SCOPES: Final = ("session", "project", "global")
+"""The words that are scopes; any other means the current session, or names one behind `SESSION_PREFIX`."""
 SESSION_PREFIX: Final = "session:"
 _MIN_START_CHARS: Final = 8
 # Deeper than any agent nests its folders; a loop of links ends here at the latest.

@@ -1,7 +1,7 @@
 """What is looked up of a hot session without reading its record: words, lengths, and what filters ask.
 
 Beside the record lie a file with one row for each entry, a file of its words, and a file of its folded
-words. Each names the record it belongs to, so that one of them alone counts for nothing.
+words, under a name that each build has of its own.
 """
 
 import json

@@ -17,6 +17,8 @@ from pi_fabric.memory.searchable import Searchable
 
 MAX_ITEMS: Final = 10_000
 ITEM_BUDGET: Final = "candidate_item_budget"
+SHOWN_MATCHES: Final = 3
+"""Of one segment in a brief answer; the others are counted."""
 
 
 @dataclass(slots=True)
@@ -31,10 +33,19 @@ class SegmentHit:
     score: float
     words: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     """Words of the query that an entry matched."""
+    _shown: list[Entry] | None = None
 
     def entries(self) -> list[Entry]:
         """All entries of the segment; reads them."""
         return self.session.entries(self.first, self.last)
+
+    def shown(self) -> list[Entry]:
+        """The first entries that match, or of a browse the first of all; read once."""
+        if self._shown is None:
+            places = self.matched[:SHOWN_MATCHES] or [self.first]
+            read = self.session.entries(places[0], places[-1])
+            self._shown = [read[at - places[0]] for at in places]
+        return self._shown
 
     def to_json(self, branches: Branches, *, is_browse: bool) -> JsonObject:
         """The segment as it is answered in full; a browse marks every entry."""

@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from pi_fabric.base.errors import StoreError
 from pi_fabric.config.model import MemoryConfig
-from pi_fabric.memory.building import SOURCE_CHANGED, SOURCE_UNAVAILABLE, Builder, Built, Options, Task
+from pi_fabric.memory.building import SOURCE_UNAVAILABLE, Builder, Built, Options, Task
 from pi_fabric.memory.cache import Cache
 from pi_fabric.memory.catalogue import Catalogue, Row
 from pi_fabric.memory.crew import build_with_workers, grouped
@@ -32,6 +32,10 @@ MAX_SYNC_BYTES: Final = "max_sync_source_bytes"
 # Below it starting a process takes longer than the work.
 _MIN_WORKER_BYTES: Final = 3 * 1024 * 1024
 _MIN_WORKER_TASKS: Final = 2
+# A lone session beyond it is built in a process, so that ours keeps neither its memory nor its time.
+_LONE_BYTES: Final = 16 * 1024 * 1024
+# Stands for a lineage in a policy; nothing else in it looks like this.
+_LINEAGE: Final = "\0"
 
 Progress = Callable[[int, int], None]
 """Told of the sessions that are done and of those that were to be done."""
@@ -86,7 +90,19 @@ class Refreshed:
     stale: dict[str, str] = field(default_factory=dict[str, str])
     """Paths without a usable row, each with the reason; empty when only a budget stands against it."""
     reasons: set[str] = field(default_factory=set[str])
-    built: int = 0
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What is to be done for a question, and what has come of it."""
+
+    rows: dict[str, Row] = field(default_factory=dict[str, Row])
+    stale: dict[str, str] = field(default_factory=dict[str, str])
+    tasks: list[tuple[Task, int]] = field(default_factory=list[tuple[Task, int]])
+    left: set[str] = field(default_factory=set[str])
+    """Groups that sessions have left for another."""
+    reasons: set[str] = field(default_factory=set[str])
+    done: int = 0
 
 
 def options_of(config: MemoryConfig, branches: Branches) -> Options:
@@ -124,7 +140,7 @@ class Refresher:
             await self._build(plan, progress)
         return self._result(wanted, plan)
 
-    def _plan(self, wanted: Wanted, budget: Budget) -> "_Plan":
+    def _plan(self, wanted: Wanted, budget: Budget) -> _Plan:
         self._cache.prepare()
         self._catalogue.load()
         self._records.load()
@@ -181,7 +197,7 @@ class Refresher:
             return None
         return began_ns if source_hash == row.source_hash and now == stamp else None
 
-    async def _build(self, plan: "_Plan", progress: Progress | None) -> None:
+    async def _build(self, plan: _Plan, progress: Progress | None) -> None:
         total = len(plan.tasks)
         source_bytes = sum(size for _, size in plan.tasks)
         groups = grouped(plan.tasks)
@@ -201,7 +217,7 @@ class Refresher:
                 await take(await anyio.to_thread.run_sync(builder.build, group))
         await anyio.to_thread.run_sync(self._tidy, plan)
 
-    def _take(self, plan: "_Plan", built: Iterable[Built]) -> None:
+    def _take(self, plan: _Plan, built: Iterable[Built]) -> None:
         rows: list[Row] = []
         for one in built:
             plan.done += 1
@@ -217,7 +233,7 @@ class Refresher:
         self._records.note(rows)
         plan.left |= {old.group for old in before}
 
-    def _tidy(self, plan: "_Plan") -> None:
+    def _tidy(self, plan: _Plan) -> None:
         """Remove groups that sessions have left, and their words from those that others are still in."""
         used = plan.left.intersection(row.group for row in self._catalogue.rows.values())
         for group in plan.left - used:
@@ -229,30 +245,10 @@ class Refresher:
             rows = self._catalogue.rows
             plan.rows = {file: rows.get(file, row) for file, row in plan.rows.items()}
 
-    def _result(self, wanted: Wanted, plan: "_Plan") -> Refreshed:
+    def _result(self, wanted: Wanted, plan: _Plan) -> Refreshed:
         rows = {one.path: plan.rows[one.path] for one in wanted.found if one.path in plan.rows}
         reasons = plan.reasons | {reason for reason in plan.stale.values() if reason}
-        return Refreshed(rows=rows, stale=plan.stale, reasons=reasons, built=plan.done)
-
-
-# Stands for a lineage in a policy; nothing else in it looks like this.
-_LINEAGE: Final = "\0"
-
-# A lone session beyond it is built in a process, so that ours keeps neither its memory nor its time.
-_LONE_BYTES: Final = 16 * 1024 * 1024
-
-__all__ = ["SOURCE_CHANGED", "Budget", "Refreshed", "Refresher", "Wanted", "options_of"]
-
-
-@dataclass(slots=True)
-class _Plan:
-    rows: dict[str, Row] = field(default_factory=dict[str, Row])
-    stale: dict[str, str] = field(default_factory=dict[str, str])
-    tasks: list[tuple[Task, int]] = field(default_factory=list[tuple[Task, int]])
-    left: set[str] = field(default_factory=set[str])
-    """Groups that sessions have left for another."""
-    reasons: set[str] = field(default_factory=set[str])
-    done: int = 0
+        return Refreshed(rows=rows, stale=plan.stale, reasons=reasons)
 
 
 def _task(found: Found, tier: Tier, live: LiveBranch | None) -> Task:

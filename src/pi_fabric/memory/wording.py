@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from pi_fabric.base.jstext import collapse
+from pi_fabric.memory.discovery import SCOPES
 from pi_fabric.memory.items import Item, Page, SegmentHit
 from pi_fabric.memory.model import UNREADABLE_LINES, Coverage, Entry, Number
 from pi_fabric.memory.query import Query
@@ -13,7 +14,6 @@ from pi_fabric.memory.snippets import snippet
 MAX_BRIEF_CHARS: Final = 8_000
 """Of the text of a brief answer: about 2,000 tokens, which a host hands on without cutting."""
 _SNIPPET_CHARS: Final = 240
-_SHOWN_MATCHES: Final = 3
 # Room for the last lines: coverage, what was left out, and how to go on.
 _TAIL_CHARS: Final = 900
 
@@ -48,7 +48,6 @@ REASONS: Final = {
     "regex_worker_error": "the sandbox could not run the pattern",
 }
 """Each reason against completeness as a sentence."""
-SCOPES: Final = ("session", "project", "global")
 
 
 def full_text(query: Query, page: Page, coverage: Coverage) -> str:
@@ -155,10 +154,8 @@ def count(number: int, one: str, many: str) -> str:
 def _snippets(item: Item, query: Query) -> Iterator[str]:
     if not isinstance(item, SegmentHit):
         return
-    shown = item.matched[:_SHOWN_MATCHES] or [item.first]
-    entries = item.session.entries(shown[0], shown[-1])
-    for at in shown:
-        entry = entries[at - shown[0]]
+    shown = item.shown()
+    for entry in shown:
         told = snippet(entry.text, query, _SNIPPET_CHARS)
         yield f"  #{entry.index} {day(entry.timestamp)} {_about(entry)}: {told}"
     if len(item.matched) > len(shown):

@@ -70,9 +70,9 @@ class Links:
             parent = answer.tail or parent
             bodies = _new_bodies(bodies, answer)
         entries: list[JsonObject] = []
-        base = self._unused(uuid or own_id)
+        base = self.unused(uuid or own_id)
         for index, body in enumerate(bodies):
-            entry_id = base if not index else self._unused(f"{base}/{index}")
+            entry_id = base if not index else self.unused(f"{base}/{index}")
             entries.append(entry_of(body, entry_id=entry_id, parent_id=parent, timestamp=timestamp))
             parent = self._keep(entry_id, agent, answer)
         if uuid:
@@ -89,11 +89,15 @@ class Links:
         return main if main != self._last_id else None
 
     def unused(self, wanted: str) -> str:
-        """An id that no entry has; it stays free."""
-        entry_id = wanted
-        while entry_id in self._ids:
-            entry_id += "~"
-        return entry_id
+        """The id, or a like one, that no entry has; it stays free until it is kept."""
+        if wanted not in self._ids:
+            return wanted
+        # Counted, since a log may repeat one uuid thousands of times.
+        count = self._repeats.get(wanted, 1) + 1
+        while f"{wanted}~{count}" in self._ids:
+            count += 1
+        self._repeats[wanted] = count
+        return f"{wanted}~{count}"
 
     def _parent_of(self, record: JsonObject, agent: str) -> str | None:
         # A boundary of a compaction has no parent, but a logical one.
@@ -133,16 +137,6 @@ class Links:
             answer.tail = entry_id
             self._answer_of[entry_id] = answer
         return entry_id
-
-    def _unused(self, wanted: str) -> str:
-        if wanted not in self._ids:
-            return wanted
-        # Counted, since a log may repeat one uuid thousands of times.
-        count = self._repeats.get(wanted, 1) + 1
-        while f"{wanted}~{count}" in self._ids:
-            count += 1
-        self._repeats[wanted] = count
-        return f"{wanted}~{count}"
 
 
 def _agent_of(record: JsonObject) -> str:
