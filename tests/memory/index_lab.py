@@ -129,7 +129,7 @@ class Lab:
                 told = json.loads(line)
                 if told.get("gone"):
                     found.pop(Path(told["gone"]).stem, None)
-                else:
+                elif "row" in told:
                     row = msgspec.convert(told["row"], Row)
                     found[Path(row.file).stem] = row
         return found

@@ -112,10 +112,10 @@ def test_every_line_that_is_whole_counts_and_what_is_written_next_is_whole(
 
     reader.update([row_of(later, 99)])
 
-    # A line that lacks only its line feed is whole.
+    # A line that lacks only its line feed is whole; the first one is the list's own.
     whole = sum(end <= len(cut_data) for end, byte in enumerate(data) if byte == ord("\n"))
     expected: dict[str, int] = {}
-    for file, count in [*changes[:whole], (later, 99)]:
+    for file, count in [*changes[: max(0, whole - 1)], (later, 99)]:
         if count is None:
             expected.pop(file, None)
         else:
@@ -124,6 +124,25 @@ def test_every_line_that_is_whole_counts_and_what_is_written_next_is_whole(
     last.load()
     assert {file: row.entry_count for file, row in last.rows.items()} == expected
     assert {file: row.entry_count for file, row in reader.rows.items()} == expected
+
+
+@pytest.mark.requirement("memory:index:catalogue")
+def test_another_list_in_the_same_place_is_read_from_its_beginning(tmp_path: Path) -> None:
+    one, other = Cache(tmp_path / "one"), Cache(tmp_path / "other")
+    for cache, names in ((one, "ab"), (other, "cdef")):
+        cache.prepare()
+        Catalogue(cache, "active").update([row_of(name, 1) for name in names])
+    reader = Catalogue(one, "active")
+    reader.load()
+    path = one.catalogue("active")
+    inode = path.stat().st_ino
+
+    # As where a file system gives the new list the number of a removed one.
+    path.write_bytes(other.catalogue("active").read_bytes())
+    reader.load()
+
+    assert path.stat().st_ino == inode
+    assert set(reader.rows) == set("cdef")
 
 
 def row_of(file: str, entry_count: int) -> Row:

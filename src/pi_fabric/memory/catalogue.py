@@ -5,9 +5,10 @@ line. Readers take no lock and read only what is new since they last looked.
 """
 
 import os
+import uuid
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 from filelock import FileLock
@@ -77,9 +78,15 @@ class Row(msgspec.Struct, array_like=True, gc=False):
 
 
 class _Line(msgspec.Struct, gc=False, omit_defaults=True):
+    list_id: str = ""
+    """Of the first line, drawn for each list: a file system may give a number of a removed file again."""
     row: Row | None = None
     gone: str = ""
 
+
+_Identity: TypeAlias = tuple[int, int, bytes]
+# Of the first line, with all of its id.
+_ID_BYTES: Final = 48
 
 _encoder: Final = msgspec.json.Encoder()
 _decoder: Final = msgspec.json.Decoder(_Line)
@@ -95,7 +102,7 @@ class Catalogue:
         """Changes whenever rows do."""
         self._cache = cache
         self._path = cache.catalogue(branches)
-        self._file: tuple[int, int] | None = None
+        self._file: _Identity | None = None
         self._offset = 0
         self._lines = 0
 
@@ -113,7 +120,7 @@ class Catalogue:
         try:
             with self._path.open("rb") as stream:
                 status = os.fstat(stream.fileno())
-                identity = (status.st_dev, status.st_ino)
+                identity = (status.st_dev, status.st_ino, os.pread(stream.fileno(), _ID_BYTES, 0))
                 if identity != self._file or status.st_size < self._offset:
                     self._forget(identity)
                 if status.st_size > self._offset:
@@ -173,19 +180,22 @@ class Catalogue:
         with os.fdopen(descriptor, "ab", buffering=0) as stream:
             size = os.fstat(descriptor).st_size
             # What a writer left half done becomes a line of its own.
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            if not size:
+                data = _first_line() + data
+            elif os.pread(descriptor, 1, size - 1) != b"\n":
                 data = b"\n" + data
             # A disk that fills up takes a part, and says so with the next.
             while data:
                 data = data[stream.write(data) :]
 
     def _rewrite(self) -> None:
-        data = b"".join(_encoder.encode(_Line(row=row)) + b"\n" for row in self.rows.values())
+        first = _first_line()
+        data = first + b"".join(_encoder.encode(_Line(row=row)) + b"\n" for row in self.rows.values())
         status = self._cache.write(self._path, data)
-        self._file = (status.st_dev, status.st_ino)
-        self._offset, self._lines = len(data), len(self.rows)
+        self._file = (status.st_dev, status.st_ino, first[:_ID_BYTES])
+        self._offset, self._lines = len(data), len(self.rows) + 1
 
-    def _forget(self, identity: tuple[int, int] | None) -> None:
+    def _forget(self, identity: _Identity | None) -> None:
         self.rows = {}
         self.version += 1
         self._file, self._offset, self._lines = identity, 0, 0
@@ -206,3 +216,7 @@ class Catalogue:
             self.rows[line.row.file] = line.row
         elif line.gone:
             self.rows.pop(line.gone, None)
+
+
+def _first_line() -> bytes:
+    return _encoder.encode(_Line(list_id=uuid.uuid4().hex)) + b"\n"
